@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::kernel::Float;
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for f32 {}
@@ -28,6 +30,27 @@ pub trait Element:
 
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
+
+    /// The type that rows of this one are computed in: itself, or `f32` for the half types.
+    #[doc(hidden)]
+    #[allow(private_bounds, reason = "an implementation detail, and the trait is sealed")]
+    type Compute: Float;
+
+    /// The slice itself, if it can be computed on as it is.
+    #[doc(hidden)]
+    fn as_compute(slice: &[Self]) -> Option<&[Self::Compute]>;
+
+    /// As `as_compute`, to write to.
+    #[doc(hidden)]
+    fn as_compute_mut(slice: &mut [Self]) -> Option<&mut [Self::Compute]>;
+
+    /// The value in the type it is computed in; exact.
+    #[doc(hidden)]
+    fn widen(self) -> Self::Compute;
+
+    /// The nearest value of this type.
+    #[doc(hidden)]
+    fn narrow(value: Self::Compute) -> Self;
 }
 
 impl Element for f32 {
@@ -39,6 +62,28 @@ impl Element for f32 {
     #[inline]
     fn from_f64(value: f64) -> Self {
         value as f32
+    }
+
+    type Compute = f32;
+
+    #[inline]
+    fn as_compute(slice: &[Self]) -> Option<&[f32]> {
+        Some(slice)
+    }
+
+    #[inline]
+    fn as_compute_mut(slice: &mut [Self]) -> Option<&mut [f32]> {
+        Some(slice)
+    }
+
+    #[inline]
+    fn widen(self) -> f32 {
+        self
+    }
+
+    #[inline]
+    fn narrow(value: f32) -> Self {
+        value
     }
 }
 
@@ -52,30 +97,70 @@ impl Element for f64 {
     fn from_f64(value: f64) -> Self {
         value
     }
+
+    type Compute = f64;
+
+    #[inline]
+    fn as_compute(slice: &[Self]) -> Option<&[f64]> {
+        Some(slice)
+    }
+
+    #[inline]
+    fn as_compute_mut(slice: &mut [Self]) -> Option<&mut [f64]> {
+        Some(slice)
+    }
+
+    #[inline]
+    fn widen(self) -> f64 {
+        self
+    }
+
+    #[inline]
+    fn narrow(value: f64) -> Self {
+        value
+    }
 }
 
 #[cfg(feature = "half")]
-impl Element for half::f16 {
-    #[inline]
-    fn to_f64(self) -> f64 {
-        half::f16::to_f64(self)
-    }
+macro_rules! half_element {
+    ($half:ty) => {
+        impl Element for $half {
+            #[inline]
+            fn to_f64(self) -> f64 {
+                <$half>::to_f64(self)
+            }
 
-    #[inline]
-    fn from_f64(value: f64) -> Self {
-        half::f16::from_f64(value)
-    }
+            #[inline]
+            fn from_f64(value: f64) -> Self {
+                <$half>::from_f64(value)
+            }
+
+            type Compute = f32;
+
+            #[inline]
+            fn as_compute(_: &[Self]) -> Option<&[f32]> {
+                None
+            }
+
+            #[inline]
+            fn as_compute_mut(_: &mut [Self]) -> Option<&mut [f32]> {
+                None
+            }
+
+            #[inline]
+            fn widen(self) -> f32 {
+                self.to_f32()
+            }
+
+            #[inline]
+            fn narrow(value: f32) -> Self {
+                <$half>::from_f32(value)
+            }
+        }
+    };
 }
 
 #[cfg(feature = "half")]
-impl Element for half::bf16 {
-    #[inline]
-    fn to_f64(self) -> f64 {
-        half::bf16::to_f64(self)
-    }
-
-    #[inline]
-    fn from_f64(value: f64) -> Self {
-        half::bf16::from_f64(value)
-    }
-}
+half_element!(half::f16);
+#[cfg(feature = "half")]
+half_element!(half::bf16);

@@ -75,10 +75,22 @@ pub enum Error {
     TotalConflict,
 }
 
+impl Error {
+    /// The same error about another row: kernels see one row at a time and call it row 0.
+    pub(crate) fn at_row(mut self, number: usize) -> Self {
+        if let Self::Value { row, .. } | Self::Row { row, .. } = &mut self {
+            *row = number;
+        }
+        self
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty { what } => write!(f, "{what} is empty, but must hold at least one element"),
+            Self::Empty { what } => {
+                write!(f, "{what} is empty, but must hold at least one element")
+            }
             Self::Length { what, expected, found } => {
                 write!(f, "{what} has length {found}, but {expected} is needed")
             }

@@ -1,0 +1,142 @@
+//! Sparse rows in compressed form.
+
+use crate::element::Element;
+
+/// Rows that store what was kept and nothing else, as a CSR matrix does: row `i` has the classes
+/// `indices[indptr[i]..indptr[i + 1]]`, in ascending order, with the probabilities at the same
+/// places of `values`.
+///
+/// A class that was kept stays in the support even if its probability underflows to 0. Memory is
+/// kept from one use to the next, so a buffer that is used again allocates nothing.
+///
+/// ```
+/// use shafer::{CompressedRows, Evidential, Logits, TransformExt};
+///
+/// let logits = [2.0, 2.0, -4.0, 0.0, -9.0, 0.0];
+/// let mut rows = CompressedRows::new();
+/// Evidential::default().compressed_into(&Logits::rows(&logits, 3)?, &mut rows)?;
+/// assert_eq!(rows.indptr(), [0, 2, 4]);
+/// assert_eq!(rows.indices(), [0, 1, 0, 2]);
+/// assert_eq!(rows.values(), [0.5, 0.5, 0.5, 0.5]);
+/// assert_eq!(rows.row(1), Some((&[0, 2][..], &[0.5, 0.5][..])));
+/// # Ok::<(), shafer::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CompressedRows<E> {
+    classes: usize,
+    indptr: Vec<usize>,
+    // Longer than what they hold, so that using them again does not write zeros first.
+    indices: Vec<u32>,
+    values: Vec<E>,
+}
+
+impl<E> Default for CompressedRows<E> {
+    fn default() -> Self {
+        Self { classes: 0, indptr: vec![0], indices: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl<E: PartialEq> PartialEq for CompressedRows<E> {
+    fn eq(&self, other: &Self) -> bool {
+        let (n, m) = (self.stored(), other.stored());
+        self.classes == other.classes
+            && self.indptr == other.indptr
+            && self.indices[..n] == other.indices[..m]
+            && self.values[..n] == other.values[..m]
+    }
+}
+
+impl<E> CompressedRows<E> {
+    /// No rows.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of classes of the rows it was made from.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// The number of rows.
+    pub fn row_count(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// The number of kept classes in all rows.
+    pub fn stored(&self) -> usize {
+        self.indptr[self.indptr.len() - 1]
+    }
+
+    /// Where each row begins, and at last where the last one ends: one more than there are rows.
+    pub fn indptr(&self) -> &[usize] {
+        &self.indptr
+    }
+
+    /// The kept classes.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices[..self.stored()]
+    }
+
+    /// Their probabilities.
+    pub fn values(&self) -> &[E] {
+        &self.values[..self.stored()]
+    }
+
+    /// The classes and the probabilities of one row.
+    pub fn row(&self, row: usize) -> Option<(&[u32], &[E])> {
+        let (&start, &end) = (self.indptr.get(row)?, self.indptr.get(row + 1)?);
+        Some((&self.indices[start..end], &self.values[start..end]))
+    }
+
+    /// All rows, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u32], &[E])> {
+        self.indptr
+            .windows(2)
+            .map(|ends| (&self.indices[ends[0]..ends[1]], &self.values[ends[0]..ends[1]]))
+    }
+
+    /// Forgets the rows, but keeps the memory.
+    pub(crate) fn reset(&mut self, classes: usize) {
+        self.classes = classes;
+        self.indptr.truncate(1);
+    }
+}
+
+impl<E: Element> CompressedRows<E> {
+    /// The rows as an array of `rows x classes` values, zeros included.
+    ///
+    /// ```
+    /// use shafer::{Evidential, Logits, TransformExt};
+    ///
+    /// let rows = Evidential::default().compressed(&Logits::row(&[1.0, 1.0, -2.0])?)?;
+    /// assert_eq!(rows.to_dense(), [0.5, 0.5, 0.0]);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    pub fn to_dense(&self) -> Vec<E> {
+        let mut dense = vec![E::default(); self.row_count() * self.classes];
+        for ((indices, values), row) in self.iter().zip(dense.chunks_exact_mut(self.classes.max(1)))
+        {
+            for (&index, &value) in indices.iter().zip(values) {
+                row[index as usize] = value;
+            }
+        }
+        dense
+    }
+
+    /// Room for more rows with the given numbers of kept classes, to be written to.
+    pub(crate) fn extend(&mut self, counts: impl Iterator<Item = u32>) -> (&mut [u32], &mut [E]) {
+        let start = self.stored();
+        let mut end = start;
+        self.indptr.extend(counts.map(|count| {
+            end += count as usize;
+            end
+        }));
+        if self.indices.len() < end {
+            // Twice as much each time, so that growing stays linear.
+            let len = end.max(2 * self.indices.len());
+            self.indices.resize(len, 0);
+            self.values.resize(len, E::default());
+        }
+        (&mut self.indices[start..end], &mut self.values[start..end])
+    }
+}

@@ -1,0 +1,136 @@
+//! Plain loops over `f64` rows.
+
+use super::{Above, Dropped, Float, Max, Rate, Scan, TileRule};
+
+/// Adds up with the rounding error of each step carried along (Neumaier), so that the mean of a
+/// row is right to the last place whatever the order of its values.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    total: f64,
+    error: f64,
+}
+
+impl Sum {
+    #[inline]
+    fn add(&mut self, value: f64) {
+        let total = self.total + value;
+        self.error += if self.total.abs() >= value.abs() {
+            (self.total - total) + value
+        } else {
+            (value - total) + self.total
+        };
+        self.total = total;
+    }
+
+    fn value(self) -> f64 {
+        self.total + self.error
+    }
+}
+
+impl Float for f64 {
+    const INFINITY: Self = f64::INFINITY;
+    const NEG_INFINITY: Self = f64::NEG_INFINITY;
+
+    fn next_down(self) -> Self {
+        f64::next_down(self)
+    }
+
+    fn floor_from(value: f64) -> Self {
+        value
+    }
+
+    fn scan(row: &[Self]) -> Scan<Self> {
+        let mut max = f64::NEG_INFINITY;
+        let mut sum = Sum::default();
+        let mut finite = true;
+        for &x in row {
+            max = max.max(x);
+            finite &= x.is_finite();
+            sum.add(x);
+        }
+        Scan { max, sum: sum.value(), finite }
+    }
+
+    fn max(row: &[Self]) -> Max<Self> {
+        let mut max = f64::NEG_INFINITY;
+        let mut finite = true;
+        for &x in row {
+            max = max.max(x);
+            finite &= x.is_finite();
+        }
+        Max { max, finite }
+    }
+
+    fn below_infinity(row: &[Self]) -> bool {
+        row.iter().fold(true, |all, &x| all & (x < f64::INFINITY))
+    }
+
+    fn above(row: &[Self], threshold: Self) -> Above {
+        Self::weight_above(row, row, threshold)
+    }
+
+    fn weight_above(keys: &[Self], weights: &[Self], threshold: Self) -> Above {
+        let mut sum = Sum::default();
+        let mut count = 0;
+        for (&key, &weight) in keys.iter().zip(weights) {
+            if key > threshold {
+                sum.add(weight);
+                count += 1;
+            }
+        }
+        Above { sum: sum.value(), count }
+    }
+
+    fn compact(row: &[Self], threshold: Self, columns: &mut [u32], values: &mut [Self]) -> usize {
+        let mut n = 0;
+        for (column, &x) in row.iter().enumerate() {
+            columns[n] = column as u32;
+            values[n] = x;
+            n += usize::from(x > threshold);
+        }
+        n
+    }
+
+    fn exp_above(row: &[Self], out: &mut [Self], threshold: Self, max: Self, rate: Rate) -> f64 {
+        let mut sum = 0.0;
+        for (out, &x) in out.iter_mut().zip(row) {
+            *out = if x > threshold { ((x - max) * rate.exact()).exp() } else { 0.0 };
+            sum += *out;
+        }
+        sum
+    }
+
+    fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64 {
+        let mut sum = 0.0;
+        for x in values {
+            *x = ((*x - max) * rate.exact()).exp();
+            sum += *x;
+        }
+        sum
+    }
+
+    fn scale(values: &mut [Self], factor: f64) {
+        for x in values {
+            *x *= factor;
+        }
+    }
+
+    fn group_maxima(row: &[Self], maxima: &mut Vec<Self>) {
+        maxima.extend(row.chunks(8).map(|group| group.iter().copied().fold(group[0], f64::max)));
+    }
+
+    fn tile(
+        _: TileRule,
+        _: &[Self],
+        _: usize,
+        _: Rate,
+        _: Dropped,
+        _: &mut [Self],
+    ) -> Option<usize> {
+        None
+    }
+
+    fn compact_short(_: &[Self], _: usize, _: &mut Vec<u32>, _: &mut [u32], _: &mut [Self]) {
+        // Only called for what `tile` gave.
+    }
+}

@@ -1,0 +1,110 @@
+//! `exp(x / T)` over a vector of logits, scaled by a power of two so that nothing overflows.
+//!
+//! The usual way, `exp(x - max)`, rounds the difference: at `x - max = -60` the result is wrong by
+//! several units in the last place of the exponent, some 2e-6 relative. Here the maximum is taken
+//! out in the exponent instead. With `n = round(x / (T ln 2))` and `r = x / T - n ln 2`, both of
+//! which can be had almost exactly, `exp(x / T) = 2^n e^r`, and every term of a row is scaled by
+//! the same `2^-n(max)`. The relative error stays near one unit in the last place whatever the
+//! size of the logits.
+
+use fearless_simd::prelude::*;
+
+/// `1.5 * 2^23`: adding it to a small `f32` rounds that to an integer, which then also stands in
+/// the low bits of the sum.
+const ROUND: f32 = 12_582_912.0;
+
+/// ln 2 in two parts: the product of the first, which has 9 significant bits, with any `n` below
+/// 2^15 is exact.
+const LN2_HIGH: f32 = 0.693_359_4;
+const LN2_LOW: f32 = -2.121_944_4e-4;
+
+/// `e^r` on `|r| <= ln(2) / 2` as `1 + r + r^2 (C2 + C3 r + ...)`: minimax, relative error 3.1e-9.
+const C2: f32 = 0.499_999_93;
+const C3: f32 = 0.166_665_2;
+const C4: f32 = 0.041_668_393;
+const C5: f32 = 0.008_368_78;
+const C6: f32 = 0.001_381_446_7;
+
+/// Beyond this, `x / T` is measured from the maximum: `x - max` is then exact (Sterbenz) for every
+/// term that does not underflow, and `n` stays far below 2^15.
+const FAR: f32 = 208.0;
+
+/// One over the temperature: in `f64`, and as the sum of two `f32`, exact to 48 bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    exact: f64,
+    high: f32,
+    low: f32,
+    log2: f32,
+}
+
+impl Rate {
+    /// `temperature` lies within the bounds that `Logits` checks, so nothing here overflows.
+    pub(crate) fn new(temperature: f64) -> Self {
+        let rate = 1.0 / temperature;
+        let high = rate as f32;
+        Self {
+            exact: rate,
+            high,
+            low: (rate - f64::from(high)) as f32,
+            log2: (rate * std::f64::consts::LOG2_E) as f32,
+        }
+    }
+
+    pub(crate) fn exact(self) -> f64 {
+        self.exact
+    }
+}
+
+/// The exponential of a row, or of as many rows as there are lanes: each lane has its own maximum.
+#[derive(Clone, Copy)]
+pub(crate) struct Gibbs<S: Simd> {
+    high: S::f32s,
+    low: S::f32s,
+    log2: S::f32s,
+    shift: S::f32s,
+    smallest: S::f32s,
+    bias: <S::f32s as SimdFloat<S>>::Bits,
+}
+
+impl<S: Simd> Gibbs<S> {
+    #[inline(always)]
+    pub(crate) fn new(simd: S, max: S::f32s, rate: Rate) -> Self {
+        let splat = |value| S::f32s::simd_from(simd, value);
+        let (high, log2) = (splat(rate.high), splat(rate.log2));
+        let magnitude = (max * high).max(max * -high);
+        let shift = magnitude.simd_lt(FAR).select(splat(0.0), max);
+        let rounded = (max - shift).mul_add(log2, ROUND);
+        Self {
+            high,
+            low: splat(rate.low),
+            log2,
+            shift,
+            // 2^-125 times the smallest e^r is still a normal number.
+            smallest: rounded - ROUND - 125.0,
+            bias: rounded.to_bits() << 23,
+        }
+    }
+
+    /// `exp(x / T) 2^-n(max)` where `keep` holds, for `x <= max`; 0 elsewhere and where it would be
+    /// smaller than 1e-38 of the largest term.
+    #[inline(always)]
+    pub(crate) fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
+        let x = x - self.shift;
+        let rounded = x.mul_add(self.log2, ROUND);
+        let n = rounded - ROUND;
+        let r = x.mul_sub(self.high, n * LN2_HIGH);
+        let r = x.mul_add(self.low, r);
+        let r = n.mul_add(-LN2_LOW, r);
+        let q = r.mul_add(C6, C5);
+        let q = q.mul_add(r, C4);
+        let q = q.mul_add(r, C3);
+        let q = q.mul_add(r, C2);
+        let p = (r * r).mul_add(q, r) + 1.0;
+        let power = (rounded.to_bits() << 23) - self.bias;
+        let scaled = S::f32s::from_bits(p.to_bits() + power);
+        // Also false where x is -inf, whose n is not a number worth looking at.
+        let normal = n.simd_ge(self.smallest);
+        (keep & normal).select(scaled, S::f32s::simd_from(simd, 0.0))
+    }
+}

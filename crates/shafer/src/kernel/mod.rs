@@ -1,0 +1,113 @@
+//! The loops over a row that every transform is made of.
+//!
+//! `f32` rows, and through them the half types, run vectorised, with the instruction set chosen at
+//! run time; `f64` rows run the plain loops of `double`, where accuracy comes first. Sums of logits
+//! are taken in double precision in both cases, because the sign of `l_k - mean(l)` decides over a
+//! class.
+
+mod double;
+mod gibbs;
+mod single;
+mod tile;
+
+pub(crate) use gibbs::Rate;
+pub(crate) use tile::{Dropped, TILE_CLASSES, TileRule};
+
+use crate::element::Element;
+
+/// The type a row is computed in.
+pub(crate) trait Float: Element<Compute = Self> {
+    const INFINITY: Self;
+    const NEG_INFINITY: Self;
+
+    /// The next smaller value.
+    fn next_down(self) -> Self;
+
+    /// The largest value that is not greater than `value`.
+    ///
+    /// For `x` of this type, `x > value` holds exactly when `x > floor_from(value)` does.
+    fn floor_from(value: f64) -> Self;
+
+    /// Maximum and sum.
+    fn scan(row: &[Self]) -> Scan<Self>;
+
+    /// Maximum only.
+    fn max(row: &[Self]) -> Max<Self>;
+
+    /// Whether every value is less than `+inf`; false for NaN.
+    fn below_infinity(row: &[Self]) -> bool;
+
+    /// Sum and number of the values above `threshold`. The values are below `+inf`.
+    fn above(row: &[Self], threshold: Self) -> Above;
+
+    /// Sum of the `weights` whose key is above `threshold`, and their number.
+    fn weight_above(keys: &[Self], weights: &[Self], threshold: Self) -> Above;
+
+    /// The values above `threshold` and their columns, packed to the front of the two buffers,
+    /// which must be longer than the row by [`SLACK`]; the number of them.
+    fn compact(row: &[Self], threshold: Self, columns: &mut [u32], values: &mut [Self]) -> usize;
+
+    /// `exp(x / T)`, up to a factor common to the row, for the values above `threshold`, and 0 for
+    /// the others; the sum of it.
+    fn exp_above(row: &[Self], out: &mut [Self], threshold: Self, max: Self, rate: Rate) -> f64;
+
+    /// As `exp_above` for every value, in place.
+    fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64;
+
+    /// Multiplies every value by `factor`.
+    fn scale(values: &mut [Self], factor: f64);
+
+    /// The largest value of each of several groups that partition the row, appended to `maxima`:
+    /// about an eighth as many as there are values.
+    fn group_maxima(row: &[Self], maxima: &mut Vec<Self>);
+
+    /// Many short rows at once, each of at most [`TILE_CLASSES`] values; the number of vacuous
+    /// ones. `None` where this type has no such path, or where a row is at fault: the general path
+    /// then says which. Dropped classes get 0 or, with `Dropped::Negative`, a negative number, by
+    /// which they can be told from survivors whose probability underflows.
+    fn tile(
+        rule: TileRule,
+        rows: &[Self],
+        classes: usize,
+        rate: Rate,
+        dropped: Dropped,
+        out: &mut [Self],
+    ) -> Option<usize>;
+
+    /// Lists the values that are not negative of many short rows, with [`SLACK`] values after the
+    /// last of them: their number in each row, their columns, and themselves.
+    fn compact_short(
+        rows: &[Self],
+        classes: usize,
+        counts: &mut Vec<u32>,
+        columns: &mut [u32],
+        values: &mut [Self],
+    );
+}
+
+/// How many values past the end of a row [`Float::compact`] may overwrite.
+pub(crate) const SLACK: usize = 16;
+
+/// What one read of a row tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scan<F> {
+    pub(crate) max: F,
+    pub(crate) sum: f64,
+    /// Whether every value is finite; `max` and `sum` mean nothing otherwise.
+    pub(crate) finite: bool,
+}
+
+/// The largest value of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Max<F> {
+    pub(crate) max: F,
+    /// False only if some value may not be finite.
+    pub(crate) finite: bool,
+}
+
+/// The part of a row above a threshold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Above {
+    pub(crate) sum: f64,
+    pub(crate) count: usize,
+}

@@ -1,0 +1,317 @@
+//! Vectorised loops over `f32` rows.
+
+use fearless_simd::{Level, dispatch, prelude::*};
+
+use super::gibbs::Gibbs;
+use super::{Above, Dropped, Float, Max, Rate, Scan, TileRule, tile};
+
+/// Terms are added in `f32` within a block of this many and in `f64` from block to block: the sum
+/// of 131,072 terms is then as good as the sum of a thousand.
+const BLOCK: usize = 1024;
+
+impl Float for f32 {
+    const INFINITY: Self = f32::INFINITY;
+    const NEG_INFINITY: Self = f32::NEG_INFINITY;
+
+    fn next_down(self) -> Self {
+        f32::next_down(self)
+    }
+
+    fn floor_from(value: f64) -> Self {
+        let nearest = value as f32;
+        if f64::from(nearest) > value { nearest.next_down() } else { nearest }
+    }
+
+    fn scan(row: &[Self]) -> Scan<Self> {
+        dispatch!(Level::new(), simd => scan(simd, row))
+    }
+
+    fn max(row: &[Self]) -> Max<Self> {
+        dispatch!(Level::new(), simd => max(simd, row))
+    }
+
+    fn below_infinity(row: &[Self]) -> bool {
+        dispatch!(Level::new(), simd => below_infinity(simd, row))
+    }
+
+    fn above(row: &[Self], threshold: Self) -> Above {
+        dispatch!(Level::new(), simd => weight_above(simd, row, row, threshold))
+    }
+
+    fn weight_above(keys: &[Self], weights: &[Self], threshold: Self) -> Above {
+        dispatch!(Level::new(), simd => weight_above(simd, keys, weights, threshold))
+    }
+
+    fn compact(row: &[Self], threshold: Self, columns: &mut [u32], values: &mut [Self]) -> usize {
+        dispatch!(Level::new(), simd => compact(simd, row, threshold, columns, values))
+    }
+
+    fn exp_above(row: &[Self], out: &mut [Self], threshold: Self, max: Self, rate: Rate) -> f64 {
+        dispatch!(Level::new(), simd => exp_above(simd, row, out, threshold, max, rate))
+    }
+
+    fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64 {
+        dispatch!(Level::new(), simd => exp_all(simd, values, max, rate))
+    }
+
+    fn scale(values: &mut [Self], factor: f64) {
+        dispatch!(Level::new(), simd => scale(simd, values, factor as f32));
+    }
+
+    fn group_maxima(row: &[Self], maxima: &mut Vec<Self>) {
+        dispatch!(Level::new(), simd => group_maxima(simd, row, maxima));
+    }
+
+    fn tile(
+        rule: TileRule,
+        rows: &[Self],
+        classes: usize,
+        rate: Rate,
+        dropped: Dropped,
+        out: &mut [Self],
+    ) -> Option<usize> {
+        dispatch!(Level::new(), simd => tile::rows(simd, rule, rows, classes, rate, dropped, out))
+    }
+
+    fn compact_short(
+        rows: &[Self],
+        classes: usize,
+        counts: &mut Vec<u32>,
+        columns: &mut [u32],
+        values: &mut [Self],
+    ) {
+        dispatch!(
+            Level::new(),
+            simd => tile::compact_short(simd, rows, classes, counts, columns, values)
+        );
+    }
+}
+
+#[inline(always)]
+fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
+    let lanes = S::f32s::LEN;
+    let zero = S::f64s::simd_from(simd, 0.0);
+    let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
+    // Independent accumulators, because an addition takes four cycles to give its result.
+    let mut sum = [zero; 8];
+    let mut quads = row.chunks_exact(4 * lanes);
+    for quad in &mut quads {
+        for i in 0..4 {
+            let x = S::f32s::from_slice(simd, &quad[i * lanes..][..lanes]);
+            max[i] = max[i].max(x);
+            let (low, high) = x.widen();
+            sum[2 * i] += low;
+            sum[2 * i + 1] += high;
+        }
+    }
+    let mut max = max[0].max(max[1]).max(max[2].max(max[3]));
+    let mut sum = (sum[0] + sum[1]) + (sum[2] + sum[3]) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    let mut vectors = quads.remainder().chunks_exact(lanes);
+    for vector in &mut vectors {
+        let x = S::f32s::from_slice(simd, vector);
+        max = max.max(x);
+        let (low, high) = x.widen();
+        sum += low + high;
+    }
+    let mut max = max.reduce_max();
+    let mut sum = sum.reduce_sum();
+    for &x in vectors.remainder() {
+        max = max.max(x);
+        sum += f64::from(x);
+    }
+    // The sum of less than 2^32 finite f32 cannot overflow an f64.
+    Scan { max, sum, finite: sum.is_finite() }
+}
+
+#[inline(always)]
+fn max<S: Simd>(simd: S, row: &[f32]) -> Max<f32> {
+    let lanes = S::f32s::LEN;
+    let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
+    // Only there to carry a NaN or an infinity to the end.
+    let mut sum = [S::f32s::simd_from(simd, 0.0); 4];
+    let mut quads = row.chunks_exact(4 * lanes);
+    for quad in &mut quads {
+        for i in 0..4 {
+            let x = S::f32s::from_slice(simd, &quad[i * lanes..][..lanes]);
+            max[i] = max[i].max(x);
+            sum[i] += x;
+        }
+    }
+    let mut max = max[0].max(max[1]).max(max[2].max(max[3]));
+    let mut sum = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    let mut vectors = quads.remainder().chunks_exact(lanes);
+    for vector in &mut vectors {
+        let x = S::f32s::from_slice(simd, vector);
+        max = max.max(x);
+        sum += x;
+    }
+    let mut max = max.reduce_max();
+    let mut sum = sum.reduce_sum();
+    for &x in vectors.remainder() {
+        max = max.max(x);
+        sum += x;
+    }
+    Max { max, finite: sum.is_finite() }
+}
+
+#[inline(always)]
+fn below_infinity<S: Simd>(simd: S, row: &[f32]) -> bool {
+    let infinity = S::f32s::simd_from(simd, f32::INFINITY);
+    let mut all = S::mask32s::splat(simd, true);
+    let mut vectors = row.chunks_exact(S::f32s::LEN);
+    for vector in &mut vectors {
+        all &= S::f32s::from_slice(simd, vector).simd_lt(infinity);
+    }
+    all.all_true() && vectors.remainder().iter().all(|&x| x < f32::INFINITY)
+}
+
+#[inline(always)]
+fn weight_above<S: Simd>(simd: S, keys: &[f32], weights: &[f32], threshold: f32) -> Above {
+    let lanes = S::f32s::LEN;
+    let bound = S::f32s::simd_from(simd, threshold);
+    let zero = S::f32s::simd_from(simd, 0.0);
+    let mut sum = [S::f64s::simd_from(simd, 0.0); 2];
+    let mut count = 0;
+    let mut key_vectors = keys.chunks_exact(lanes);
+    let mut weight_vectors = weights.chunks_exact(lanes);
+    for (key, weight) in (&mut key_vectors).zip(&mut weight_vectors) {
+        let above = S::f32s::from_slice(simd, key).simd_gt(bound);
+        let weight = S::f32s::from_slice(simd, weight);
+        let (low, high) = above.select(weight, zero).widen();
+        sum[0] += low;
+        sum[1] += high;
+        count += above.to_bitmask().count_ones() as usize;
+    }
+    let mut sum = (sum[0] + sum[1]).reduce_sum();
+    for (&key, &weight) in key_vectors.remainder().iter().zip(weight_vectors.remainder()) {
+        if key > threshold {
+            sum += f64::from(weight);
+            count += 1;
+        }
+    }
+    Above { sum, count }
+}
+
+#[inline(always)]
+fn compact<S: Simd>(
+    simd: S,
+    row: &[f32],
+    threshold: f32,
+    columns: &mut [u32],
+    values: &mut [f32],
+) -> usize {
+    let lanes = S::f32s::LEN;
+    let bound = S::f32s::simd_from(simd, threshold);
+    let step = S::u32s::simd_from(simd, lanes as u32);
+    let mut column = S::u32s::from_fn(simd, |lane| lane as u32);
+    let mut n = 0;
+    let mut vectors = row.chunks_exact(lanes);
+    for vector in &mut vectors {
+        let x = S::f32s::from_slice(simd, vector);
+        let keep = x.simd_gt(bound);
+        let bits = keep.to_bitmask();
+        if bits != 0 {
+            // The lanes past the last survivor are overwritten by the next vector.
+            x.compress(keep).store_slice(&mut values[n..n + lanes]);
+            column.compress(keep).store_slice(&mut columns[n..n + lanes]);
+            n += bits.count_ones() as usize;
+        }
+        column += step;
+    }
+    let tail = vectors.remainder();
+    for (i, &x) in tail.iter().enumerate() {
+        columns[n] = (row.len() - tail.len() + i) as u32;
+        values[n] = x;
+        n += usize::from(x > threshold);
+    }
+    n
+}
+
+#[inline(always)]
+fn exp_above<S: Simd>(
+    simd: S,
+    row: &[f32],
+    out: &mut [f32],
+    threshold: f32,
+    max: f32,
+    rate: Rate,
+) -> f64 {
+    let lanes = S::f32s::LEN;
+    let bound = S::f32s::simd_from(simd, threshold);
+    let zero = S::f32s::simd_from(simd, 0.0);
+    let gibbs = Gibbs::new(simd, S::f32s::simd_from(simd, max), rate);
+    let mut total = 0.0;
+    for (row, out) in row.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+        let mut sum = zero;
+        let mut inputs = row.chunks_exact(lanes);
+        let mut outputs = out.chunks_exact_mut(lanes);
+        for (input, output) in (&mut inputs).zip(&mut outputs) {
+            let x = S::f32s::from_slice(simd, input);
+            let keep = x.simd_gt(bound);
+            if keep.any_true() {
+                let e = gibbs.exp(simd, x, keep);
+                sum += e;
+                e.store_slice(output);
+            } else {
+                zero.store_slice(output);
+            }
+        }
+        let (input, output) = (inputs.remainder(), outputs.into_remainder());
+        if !input.is_empty() {
+            let x = S::f32s::from_fn(simd, |i| input.get(i).copied().unwrap_or(f32::NEG_INFINITY));
+            let e = gibbs.exp(simd, x, x.simd_gt(bound));
+            sum += e;
+            output.copy_from_slice(&e.as_slice()[..input.len()]);
+        }
+        total += f64::from(sum.reduce_sum());
+    }
+    total
+}
+
+#[inline(always)]
+fn exp_all<S: Simd>(simd: S, values: &mut [f32], max: f32, rate: Rate) -> f64 {
+    let lanes = S::f32s::LEN;
+    let every = S::mask32s::splat(simd, true);
+    let gibbs = Gibbs::new(simd, S::f32s::simd_from(simd, max), rate);
+    let mut total = 0.0;
+    for block in values.chunks_mut(BLOCK) {
+        let mut sum = S::f32s::simd_from(simd, 0.0);
+        let mut vectors = block.chunks_exact_mut(lanes);
+        for vector in &mut vectors {
+            let e = gibbs.exp(simd, S::f32s::from_slice(simd, vector), every);
+            sum += e;
+            e.store_slice(vector);
+        }
+        let tail = vectors.into_remainder();
+        if !tail.is_empty() {
+            let x = S::f32s::from_fn(simd, |i| tail.get(i).copied().unwrap_or(f32::NEG_INFINITY));
+            let e = gibbs.exp(simd, x, every);
+            sum += e;
+            tail.copy_from_slice(&e.as_slice()[..tail.len()]);
+        }
+        total += f64::from(sum.reduce_sum());
+    }
+    total
+}
+
+#[inline(always)]
+fn scale<S: Simd>(_: S, values: &mut [f32], factor: f32) {
+    for x in values {
+        *x *= factor;
+    }
+}
+
+#[inline(always)]
+fn group_maxima<S: Simd>(simd: S, row: &[f32], maxima: &mut Vec<f32>) {
+    let lanes = S::f32s::LEN;
+    let mut groups = row.chunks_exact(8 * lanes);
+    for group in &mut groups {
+        let mut max = S::f32s::from_slice(simd, &group[..lanes]);
+        for vector in group[lanes..].chunks_exact(lanes) {
+            max = max.max(S::f32s::from_slice(simd, vector));
+        }
+        maxima.extend_from_slice(max.as_slice());
+    }
+    let tail = groups.remainder();
+    maxima.extend(tail.chunks(8).map(|group| group.iter().copied().fold(group[0], f32::max)));
+}

@@ -1,0 +1,359 @@
+//! The input of a transform: logits, where they lie, and what is to be known about them.
+
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::kernel::Rate;
+
+/// Rows of logits, borrowed, with the mask, the temperature and the parallelism to apply them with.
+///
+/// ```
+/// use shafer::{Evidential, Logits, TransformExt};
+///
+/// // Two rows of three classes.
+/// let logits = [1.0, 0.0, -4.0, 0.5, 2.5, -3.0];
+/// let mut out = [0.0; 6];
+/// Evidential::default().dense(&Logits::rows(&logits, 3)?, &mut out)?;
+/// // Kept: what lies above the row's mean, which is -1 and 0.
+/// assert_eq!(out.map(|p| p > 0.0), [true, true, false, true, true, false]);
+///
+/// // The same memory as three rows, along the other axis.
+/// let columns = Logits::strided(&logits, &[2, 3], &[3, 1], 0, 0)?;
+/// assert_eq!((columns.row_count(), columns.classes()), (3, 2));
+/// # Ok::<(), shafer::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Logits<'a, E> {
+    data: &'a [E],
+    layout: Layout<'a>,
+    mask: Option<&'a [bool]>,
+    temperature: f64,
+    parallel: bool,
+}
+
+/// Where row and class lie in memory.
+#[derive(Clone, Copy, Debug)]
+enum Layout<'a> {
+    /// One row after the other.
+    Packed { rows: usize, classes: usize },
+    /// Anywhere. The bounds have been checked.
+    Strided { shape: &'a [usize], strides: &'a [isize], offset: usize, axis: usize },
+}
+
+/// What keeps every product with a logit within the range of `f32`.
+const TEMPERATURES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+
+impl<'a, E: Element> Logits<'a, E> {
+    /// One row.
+    ///
+    /// # Errors
+    /// The row is empty.
+    ///
+    /// ```
+    /// use shafer::Logits;
+    /// assert_eq!(Logits::row(&[0.1_f32, 0.2]).unwrap().classes(), 2);
+    /// ```
+    pub fn row(logits: &'a [E]) -> Result<Self> {
+        Self::rows(logits, logits.len())
+    }
+
+    /// Rows of `classes` values, one after the other. No rows at all are fine.
+    ///
+    /// # Errors
+    /// `classes` is 0 or more than `u32::MAX`, or does not divide the number of logits.
+    ///
+    /// ```
+    /// use shafer::Logits;
+    /// assert_eq!(Logits::rows(&[0.0_f32; 12], 4)?.row_count(), 3);
+    /// assert!(Logits::rows(&[0.0_f32; 12], 5).is_err());
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    pub fn rows(logits: &'a [E], classes: usize) -> Result<Self> {
+        check_classes(classes)?;
+        let rows = logits.len() / classes;
+        if rows * classes != logits.len() {
+            let expected = (rows + 1) * classes;
+            return Err(Error::Length { what: "logits", expected, found: logits.len() });
+        }
+        Ok(Self::new(logits, Layout::Packed { rows, classes }))
+    }
+
+    /// The vectors along `axis` of a strided array: the element at index `i` is
+    /// `data[offset + sum(i[d] * strides[d])]`. Strides count elements, and may be negative or 0.
+    /// Rows are numbered in the C order of the other axes.
+    ///
+    /// # Errors
+    /// Shape and strides differ in length, the axis does not exist or is empty, or an index falls
+    /// outside `data`.
+    ///
+    /// ```
+    /// use shafer::{Logits, Softmax, TransformExt};
+    ///
+    /// // A 2 x 2 array in Fortran order: [[0, 1], [2, 3]] along its last axis.
+    /// let data = [0.0, 2.0, 1.0, 3.0];
+    /// let rows = Logits::strided(&data, &[2, 2], &[1, 2], 0, 1)?;
+    /// let mut out = [0.0; 4];
+    /// Softmax.dense(&rows, &mut out)?;
+    /// assert!((out[1] - 1.0 / (1.0 + (-1.0_f64).exp())).abs() < 1e-15);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    pub fn strided(
+        data: &'a [E],
+        shape: &'a [usize],
+        strides: &'a [isize],
+        offset: usize,
+        axis: usize,
+    ) -> Result<Self> {
+        if shape.len() != strides.len() {
+            let (expected, found) = (shape.len(), strides.len());
+            return Err(Error::Length { what: "strides", expected, found });
+        }
+        let Some(&classes) = shape.get(axis) else {
+            return Err(Error::Index { what: "axis", index: axis, len: shape.len() });
+        };
+        check_classes(classes)?;
+        check_bounds(data.len(), shape, strides, offset)?;
+        Ok(Self::new(data, Layout::Strided { shape, strides, offset, axis }))
+    }
+
+    fn new(data: &'a [E], layout: Layout<'a>) -> Self {
+        Self { data, layout, mask: None, temperature: 1.0, parallel: false }
+    }
+
+    /// Masks out every class whose entry is `false`, as a logit of `-inf` does: it takes no part in
+    /// any mean, sum or count, and its probability is 0. One entry a class, or one an element (in
+    /// the C order of the array's shape).
+    ///
+    /// # Errors
+    /// The mask has another length.
+    ///
+    /// ```
+    /// use shafer::{Logits, Softmax, TransformExt};
+    ///
+    /// let logits = [3.0, 1.0, 1.0];
+    /// let mut out = [0.0; 3];
+    /// Softmax.dense(&Logits::row(&logits)?.mask(&[false, true, true])?, &mut out)?;
+    /// assert_eq!(out, [0.0, 0.5, 0.5]);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    pub fn mask(mut self, mask: &'a [bool]) -> Result<Self> {
+        if mask.len() != self.classes() && mask.len() != self.len() {
+            return Err(Error::Length { what: "mask", expected: self.len(), found: mask.len() });
+        }
+        self.mask = Some(mask);
+        Ok(self)
+    }
+
+    /// Divides every logit by `temperature`. It never changes which classes [`Evidential`] keeps.
+    ///
+    /// [`Evidential`]: crate::Evidential
+    ///
+    /// # Errors
+    /// The temperature is not between 1e-30 and 1e30.
+    ///
+    /// ```
+    /// use shafer::{Logits, Softmax, TransformExt};
+    ///
+    /// let mut out = [0.0; 2];
+    /// Softmax.dense(&Logits::row(&[4.0, 0.0])?.temperature(2.0)?, &mut out)?;
+    /// assert!((out[0] - 1.0 / (1.0 + (-2.0_f64).exp())).abs() < 1e-15);
+    /// assert!(Logits::row(&[4.0, 0.0])?.temperature(-1.0).is_err());
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    pub fn temperature(mut self, temperature: f64) -> Result<Self> {
+        if !TEMPERATURES.contains(&temperature) {
+            let rule = "must be positive, from 1e-30 to 1e30";
+            return Err(Error::Parameter { name: "temperature", value: temperature, rule });
+        }
+        self.temperature = temperature;
+        Ok(self)
+    }
+
+    /// Whether the rows are shared out among the threads of the current `rayon` pool. Without the
+    /// feature `parallel` this changes nothing; with it, the results are the same to the bit.
+    ///
+    /// ```
+    /// use shafer::{Logits, Softmax, TransformExt};
+    ///
+    /// let logits = [0.5_f32; 4096];
+    /// let (mut one, mut all) = ([0.0; 4096], [0.0; 4096]);
+    /// Softmax.dense(&Logits::rows(&logits, 8)?, &mut one)?;
+    /// Softmax.dense(&Logits::rows(&logits, 8)?.parallel(true), &mut all)?;
+    /// assert_eq!(one, all);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    #[must_use]
+    pub fn parallel(mut self, parallel: bool) -> Self {
+        self.parallel = parallel;
+        self
+    }
+
+    /// The number of classes in each row.
+    pub fn classes(&self) -> usize {
+        match self.layout {
+            Layout::Packed { classes, .. } => classes,
+            Layout::Strided { shape, axis, .. } => shape[axis],
+        }
+    }
+
+    /// The number of rows.
+    pub fn row_count(&self) -> usize {
+        match self.layout {
+            Layout::Packed { rows, .. } => rows,
+            Layout::Strided { shape, axis, .. } => {
+                shape[..axis].iter().chain(&shape[axis + 1..]).product()
+            }
+        }
+    }
+
+    /// The number of logits: rows times classes.
+    pub fn len(&self) -> usize {
+        self.row_count() * self.classes()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.row_count() == 0
+    }
+
+    pub(crate) fn rate(&self) -> Rate {
+        Rate::new(self.temperature)
+    }
+
+    pub(crate) fn is_parallel(&self) -> bool {
+        self.parallel
+    }
+
+    /// How many elements lie between neighbouring classes of a row in an array of this shape that
+    /// is packed in C order, as every output is.
+    pub(crate) fn inner(&self) -> usize {
+        match self.layout {
+            Layout::Packed { .. } => 1,
+            Layout::Strided { shape, axis, .. } => shape[axis + 1..].iter().product(),
+        }
+    }
+
+    /// Rows `start..start + count`, one after the other and with the mask applied: the memory
+    /// itself where it serves, and a copy in `buffer` otherwise.
+    pub(crate) fn block<'b>(
+        &self,
+        start: usize,
+        count: usize,
+        buffer: &'b mut Vec<E::Compute>,
+    ) -> &'b [E::Compute]
+    where
+        'a: 'b,
+    {
+        let classes = self.classes();
+        match self.layout {
+            Layout::Packed { .. } => {
+                let rows = &self.data[start * classes..][..count * classes];
+                if let (Some(rows), None) = (E::as_compute(rows), self.mask) {
+                    return rows;
+                }
+                buffer.clear();
+                buffer.extend(rows.iter().map(|x| x.widen()));
+            }
+            Layout::Strided { strides, axis, .. } => {
+                buffer.clear();
+                let step = strides[axis];
+                for row in start..start + count {
+                    let first = self.strided_start(row);
+                    buffer.extend((0..classes).map(|class| {
+                        self.data[first.wrapping_add_signed(class as isize * step)].widen()
+                    }));
+                }
+            }
+        }
+        self.apply_mask(start, buffer);
+        buffer
+    }
+
+    /// The position of class 0 of a row.
+    fn strided_start(&self, row: usize) -> usize {
+        let Layout::Strided { shape, strides, offset, axis } = self.layout else {
+            return row * self.classes();
+        };
+        let mut rest = row;
+        let mut position = offset;
+        for dimension in (0..shape.len()).rev().filter(|&dimension| dimension != axis) {
+            let index = rest % shape[dimension];
+            rest /= shape[dimension];
+            position = position.wrapping_add_signed(index as isize * strides[dimension]);
+        }
+        position
+    }
+
+    fn apply_mask(&self, start: usize, rows: &mut [E::Compute]) {
+        use crate::kernel::Float;
+        let Some(mask) = self.mask else { return };
+        let (classes, inner) = (self.classes(), self.inner());
+        for (i, row) in rows.chunks_exact_mut(classes).enumerate() {
+            let first =
+                if mask.len() == classes { 0 } else { packed_start(start + i, classes, inner) };
+            let step = if mask.len() == classes { 1 } else { inner };
+            for (class, x) in row.iter_mut().enumerate() {
+                // A NaN stays one: hiding it behind a mask would hide a fault.
+                if !mask[first + class * step] && *x == *x {
+                    *x = E::Compute::NEG_INFINITY;
+                }
+            }
+        }
+    }
+}
+
+/// Where class 0 of a row lies in an array packed in C order, of which `inner` elements lie between
+/// neighbouring classes.
+pub(crate) fn packed_start(row: usize, classes: usize, inner: usize) -> usize {
+    row / inner * classes * inner + row % inner
+}
+
+fn check_classes(classes: usize) -> Result<()> {
+    if classes == 0 {
+        return Err(Error::Empty { what: "a row of logits" });
+    }
+    if u32::try_from(classes).is_err() {
+        let rule = "must be less than 2^32";
+        return Err(Error::Parameter {
+            name: "the number of classes",
+            value: classes as f64,
+            rule,
+        });
+    }
+    Ok(())
+}
+
+/// The lowest and the highest index must both lie inside.
+fn check_bounds(len: usize, shape: &[usize], strides: &[isize], offset: usize) -> Result<()> {
+    if shape.contains(&0) {
+        return Ok(());
+    }
+    let (mut low, mut high) = (offset as i128, offset as i128);
+    let mut elements = 1_u128;
+    for (&size, &stride) in shape.iter().zip(strides) {
+        elements = elements.saturating_mul(size as u128);
+        let reach = (size as i128 - 1) * stride as i128;
+        low += reach.min(0);
+        high += reach.max(0);
+    }
+    let range = |index: i128| Error::Index {
+        what: "the strides reach element",
+        index: usize::try_from(index).unwrap_or(usize::MAX),
+        len,
+    };
+    if low < 0 {
+        return Err(range(low));
+    }
+    if high >= len as i128 {
+        return Err(range(high));
+    }
+    // Strides of 0 can describe more elements than any output could hold.
+    if elements > isize::MAX as u128 {
+        let rule = "must fit in memory";
+        return Err(Error::Parameter {
+            name: "the number of logits",
+            value: elements as f64,
+            rule,
+        });
+    }
+    Ok(())
+}

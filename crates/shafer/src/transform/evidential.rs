@@ -1,0 +1,118 @@
+//! The paper's transform: keep the classes with direct support.
+
+use std::num::NonZeroUsize;
+
+use super::rule::{Selection, check_infinities};
+use super::{Rule, Transform};
+use crate::error::{Error, Result};
+use crate::kernel::{Above, Float};
+
+/// Evidential sparsification (equation 10 of the paper): softmax over the classes whose singleton
+/// mass is not 0, renormalised.
+///
+/// With the paper's weights `w_k = l_k - mean(l)` (equations 7 to 9), a class of two or more has
+/// singleton mass exactly when `l_k > mean(l)`, so the choice is made by that sign and never by
+/// comparing a rounded mass with 0. The class of the largest logit is always kept. If all logits
+/// are equal, the evidence is vacuous and nothing favours any class: all are kept, and
+/// [`Report::vacuous`](crate::Report::vacuous) counts the row.
+///
+/// More than one round applies the same rule to the survivors, which gives nested supports: a
+/// smaller one for whoever needs it, still without a parameter to tune.
+///
+/// ```
+/// use shafer::{Evidential, TransformExt};
+///
+/// let logits = [3.0, 2.5, 0.4, -1.0, -2.0, -2.9]; // The mean is 0.
+/// let once = Evidential::default().row(&logits)?;
+/// assert_eq!(once.iter().map(|&p| p > 0.0).collect::<Vec<_>>(), [true, true, true, false, false, false]);
+/// assert!((once[0] / once[1] - 0.5_f64.exp()).abs() < 1e-12);
+///
+/// // The mean of the three survivors is 1.97.
+/// let twice = Evidential::with_rounds(2)?.row(&logits)?;
+/// assert_eq!(twice.iter().map(|&p| p > 0.0).collect::<Vec<_>>(), [true, true, false, false, false, false]);
+/// # Ok::<(), shafer::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evidential {
+    rounds: NonZeroUsize,
+}
+
+impl Default for Evidential {
+    /// One round, as in the paper.
+    fn default() -> Self {
+        Self { rounds: NonZeroUsize::MIN }
+    }
+}
+
+impl Evidential {
+    /// Several rounds.
+    ///
+    /// # Errors
+    /// `rounds` is 0.
+    ///
+    /// ```
+    /// assert!(shafer::Evidential::with_rounds(0).is_err());
+    /// ```
+    pub fn with_rounds(rounds: usize) -> Result<Self> {
+        let rule = "must be at least 1";
+        let rounds = NonZeroUsize::new(rounds).ok_or(Error::Parameter {
+            name: "rounds",
+            value: 0.0,
+            rule,
+        })?;
+        Ok(Self { rounds })
+    }
+
+    /// The number of rounds.
+    pub fn rounds(&self) -> usize {
+        self.rounds.get()
+    }
+}
+
+impl Transform for Evidential {
+    fn name(&self) -> &'static str {
+        "evidential"
+    }
+
+    #[allow(private_interfaces, reason = "see Transform::rule")]
+    fn rule(&self) -> Rule {
+        Rule::Evidential { rounds: self.rounds() }
+    }
+}
+
+pub(super) fn select<F: Float>(rounds: usize, row: &[F]) -> Result<Selection<F>> {
+    let scan = F::scan(row);
+    let (max, mut left) = if scan.finite {
+        (scan.max, Above { sum: scan.sum, count: row.len() })
+    } else {
+        let max = check_infinities(row, scan.max)?;
+        (max, F::above(row, F::NEG_INFINITY))
+    };
+    let mut selection = Selection::above(F::NEG_INFINITY, max);
+    let mut threshold = F::NEG_INFINITY;
+    for round in 0..rounds {
+        if round > 0 {
+            left = F::above(row, threshold);
+        }
+        let mean = F::floor_from(mean(row, threshold, left));
+        // The mean can only come this close to the maximum if all are equal, or by rounding.
+        let second = max.next_down();
+        if mean >= second && F::above(row, second).count == left.count {
+            selection.vacuous = round == 0 && left.count > 1;
+            break;
+        }
+        threshold = if mean < second { mean } else { second };
+    }
+    selection.kept = super::Kept::Above { threshold, max };
+    Ok(selection)
+}
+
+/// The mean of the values above `threshold`, whose sum and number are known.
+fn mean<F: Float>(row: &[F], threshold: F, left: Above) -> f64 {
+    let count = left.count as f64;
+    if left.sum.is_finite() {
+        return left.sum / count;
+    }
+    // Only values near the end of the range of f64 come here.
+    row.iter().filter(|&&x| x > threshold).map(|&x| x.to_f64() / count).sum()
+}

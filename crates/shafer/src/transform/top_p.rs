@@ -1,0 +1,119 @@
+//! Top-p.
+
+use super::rule::{Scratch, Selection, checked_max};
+use super::top_k::take_one;
+use super::{Rule, Transform, parameter};
+use crate::error::Result;
+use crate::kernel::{Float, Rate};
+
+/// Top-p, or nucleus: softmax over the smallest set of most probable classes whose probabilities
+/// sum to at least `p`, renormalised. Of equal logits, the first are taken first.
+///
+/// ```
+/// use shafer::{TopP, TransformExt};
+///
+/// let logits = [0.5_f64.ln(), 0.3_f64.ln(), 0.2_f64.ln()];
+/// let kept = TopP::new(0.7)?.row(&logits)?;
+/// assert!((kept[0] - 0.625).abs() < 1e-12 && kept[2] == 0.0);
+/// # Ok::<(), shafer::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TopP {
+    p: f64,
+}
+
+impl TopP {
+    /// # Errors
+    /// `p` is not between 0 (exclusive) and 1.
+    pub fn new(p: f64) -> Result<Self> {
+        let rule = "must be greater than 0 and at most 1";
+        Ok(Self { p: parameter("p", p, rule, |p| p > 0.0 && p <= 1.0)? })
+    }
+}
+
+impl Transform for TopP {
+    fn name(&self) -> &'static str {
+        "top-p"
+    }
+
+    #[allow(private_interfaces, reason = "see Transform::rule")]
+    fn rule(&self) -> Rule {
+        Rule::TopP { p: self.p }
+    }
+}
+
+/// Sorting this many is cheaper than reading the row once more.
+const FEW: usize = 64;
+
+pub(super) fn select<F: Float>(
+    p: f64,
+    row: &[F],
+    rate: Rate,
+    scratch: &mut Scratch<F>,
+) -> Result<Selection<F>> {
+    let max = checked_max(row)?;
+    if p >= 1.0 {
+        return Ok(Selection::above(F::NEG_INFINITY, max));
+    }
+    let mut weights = std::mem::take(&mut scratch.work);
+    weights.clear();
+    weights.resize(row.len(), F::default());
+    F::exp_above(row, &mut weights, F::NEG_INFINITY, max, rate);
+    let (last, ties) = last_kept(p, row, &weights, max, rate, scratch);
+    scratch.work = weights;
+    let mut ties = ties;
+    let count = scratch.list(row, last.next_down());
+    let count = scratch.retain(count, |x| x > last || take_one(&mut ties));
+    Ok(scratch.normalise(count, max, rate))
+}
+
+/// The smallest logit that is kept, and how many of those equal to it are.
+///
+/// Bisection over thresholds, each tried with one vectorised read of the row, until few logits are
+/// left in doubt; those are sorted.
+fn last_kept<F: Float>(
+    p: f64,
+    row: &[F],
+    weights: &[F],
+    max: F,
+    rate: Rate,
+    scratch: &mut Scratch<F>,
+) -> (F, usize) {
+    let total = F::weight_above(row, weights, F::NEG_INFINITY);
+    let target = p * total.sum;
+    // Whatever lies lower than this has a weight of exactly 0 in any of the types.
+    let mut low = F::floor_from(max.to_f64() - 800.0 / rate.exact());
+    let mut high = max;
+    let mut above_low = F::weight_above(row, weights, low);
+    let mut above_high = F::weight_above(row, weights, high);
+    while above_low.count - above_high.count > FEW {
+        let middle = F::from_f64(low.to_f64() / 2.0 + high.to_f64() / 2.0);
+        if !(low < middle && middle < high) {
+            break;
+        }
+        let above = F::weight_above(row, weights, middle);
+        if above.sum >= target {
+            (low, above_low) = (middle, above);
+        } else {
+            (high, above_high) = (middle, above);
+        }
+    }
+    // What is in doubt: `low < x <= high`. If that is still many, all of them are equal.
+    let count = scratch.list(row, low);
+    let count = scratch.retain(count, |x| x <= high);
+    let doubtful = &mut scratch.values[..count];
+    doubtful.sort_unstable_by(|a, b| b.partial_cmp(a).unwrap_or(std::cmp::Ordering::Equal));
+    let mut sum = above_high.sum;
+    let (mut last, mut ties) = (high, 0);
+    for &x in &*doubtful {
+        if sum >= target && ties > 0 {
+            break;
+        }
+        ties = if x == last { ties + 1 } else { 1 };
+        last = x;
+        let mut weight = [x];
+        F::exp_all(&mut weight, max, rate);
+        sum += weight[0].to_f64();
+    }
+    (last, ties)
+}
