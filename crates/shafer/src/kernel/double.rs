@@ -1,31 +1,6 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Dropped, Float, Max, Rate, Scan, TileRule};
-
-/// Adds up with the rounding error of each step carried along (Neumaier), so that the mean of a
-/// row is right to the last place whatever the order of its values.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    total: f64,
-    error: f64,
-}
-
-impl Sum {
-    #[inline]
-    fn add(&mut self, value: f64) {
-        let total = self.total + value;
-        self.error += if self.total.abs() >= value.abs() {
-            (self.total - total) + value
-        } else {
-            (value - total) + self.total
-        };
-        self.total = total;
-    }
-
-    fn value(self) -> f64 {
-        self.total + self.error
-    }
-}
+use super::{Above, Dropped, Float, Max, Rate, Scan, Sum, TileRule};
 
 impl Float for f64 {
     const INFINITY: Self = f64::INFINITY;
@@ -48,7 +23,7 @@ impl Float for f64 {
             finite &= x.is_finite();
             sum.add(x);
         }
-        Scan { max, sum: sum.value(), finite }
+        Scan { max, sum, finite }
     }
 
     fn max(row: &[Self]) -> Max<Self> {
@@ -78,7 +53,7 @@ impl Float for f64 {
                 count += 1;
             }
         }
-        Above { sum: sum.value(), count }
+        Above { sum, count }
     }
 
     fn compact(row: &[Self], threshold: Self, columns: &mut [u32], values: &mut [Self]) -> usize {

@@ -54,6 +54,17 @@ impl Rate {
     pub(crate) fn exact(self) -> f64 {
         self.exact
     }
+
+    /// Logits this far below the maximum, or farther, have an exponential of 0: it would be 4e-38
+    /// of the largest or less, close to where normal numbers end.
+    pub(crate) fn reach(self) -> f32 {
+        (86.2 / self.exact) as f32
+    }
+
+    /// Where that is for a given maximum, which itself must stay above it.
+    pub(crate) fn underflow(self, max: f32) -> f32 {
+        (max - self.reach()).min(max.next_down())
+    }
 }
 
 /// The exponential of a row, or of as many rows as there are lanes: each lane has its own maximum.
@@ -63,7 +74,6 @@ pub(crate) struct Gibbs<S: Simd> {
     low: S::f32s,
     log2: S::f32s,
     shift: S::f32s,
-    smallest: S::f32s,
     bias: <S::f32s as SimdFloat<S>>::Bits,
 }
 
@@ -75,19 +85,11 @@ impl<S: Simd> Gibbs<S> {
         let magnitude = (max * high).max(max * -high);
         let shift = magnitude.simd_lt(FAR).select(splat(0.0), max);
         let rounded = (max - shift).mul_add(log2, ROUND);
-        Self {
-            high,
-            low: splat(rate.low),
-            log2,
-            shift,
-            // 2^-125 times the smallest e^r is still a normal number.
-            smallest: rounded - ROUND - 125.0,
-            bias: rounded.to_bits() << 23,
-        }
+        Self { high, low: splat(rate.low), log2, shift, bias: rounded.to_bits() << 23 }
     }
 
-    /// `exp(x / T) 2^-n(max)` where `keep` holds, for `x <= max`; 0 elsewhere and where it would be
-    /// smaller than 1e-38 of the largest term.
+    /// `exp(x / T) 2^-n(max)` where `keep` holds, which it must not for any `x` greater than the
+    /// maximum or not greater than [`Rate::underflow`] says; 0 elsewhere.
     #[inline(always)]
     pub(crate) fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
         let x = x - self.shift;
@@ -103,8 +105,6 @@ impl<S: Simd> Gibbs<S> {
         let p = (r * r).mul_add(q, r) + 1.0;
         let power = (rounded.to_bits() << 23) - self.bias;
         let scaled = S::f32s::from_bits(p.to_bits() + power);
-        // Also false where x is -inf, whose n is not a number worth looking at.
-        let normal = n.simd_ge(self.smallest);
-        (keep & normal).select(scaled, S::f32s::simd_from(simd, 0.0))
+        keep.select(scaled, S::f32s::simd_from(simd, 0.0))
     }
 }

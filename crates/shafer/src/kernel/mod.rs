@@ -8,9 +8,11 @@
 mod double;
 mod gibbs;
 mod single;
+mod sum;
 mod tile;
 
 pub(crate) use gibbs::Rate;
+pub(crate) use sum::Sum;
 pub(crate) use tile::{Dropped, TILE_CLASSES, TileRule};
 
 use crate::element::Element;
@@ -92,7 +94,7 @@ pub(crate) const SLACK: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan<F> {
     pub(crate) max: F,
-    pub(crate) sum: f64,
+    pub(crate) sum: Sum,
     /// Whether every value is finite; `max` and `sum` mean nothing otherwise.
     pub(crate) finite: bool,
 }
@@ -108,6 +110,6 @@ pub(crate) struct Max<F> {
 /// The part of a row above a threshold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Above {
-    pub(crate) sum: f64,
+    pub(crate) sum: Sum,
     pub(crate) count: usize,
 }

@@ -120,7 +120,7 @@ fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
         sum += f64::from(x);
     }
     // The sum of less than 2^32 finite f32 cannot overflow an f64.
-    Scan { max, sum, finite: sum.is_finite() }
+    Scan { max, sum: sum.into(), finite: sum.is_finite() }
 }
 
 #[inline(always)]
@@ -189,7 +189,7 @@ fn weight_above<S: Simd>(simd: S, keys: &[f32], weights: &[f32], threshold: f32)
             count += 1;
         }
     }
-    Above { sum, count }
+    Above { sum: sum.into(), count }
 }
 
 #[inline(always)]
@@ -237,7 +237,7 @@ fn exp_above<S: Simd>(
     rate: Rate,
 ) -> f64 {
     let lanes = S::f32s::LEN;
-    let bound = S::f32s::simd_from(simd, threshold);
+    let bound = S::f32s::simd_from(simd, threshold.max(rate.underflow(max)));
     let zero = S::f32s::simd_from(simd, 0.0);
     let gibbs = Gibbs::new(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = 0.0;
@@ -271,21 +271,22 @@ fn exp_above<S: Simd>(
 #[inline(always)]
 fn exp_all<S: Simd>(simd: S, values: &mut [f32], max: f32, rate: Rate) -> f64 {
     let lanes = S::f32s::LEN;
-    let every = S::mask32s::splat(simd, true);
+    let bound = S::f32s::simd_from(simd, rate.underflow(max));
     let gibbs = Gibbs::new(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = 0.0;
     for block in values.chunks_mut(BLOCK) {
         let mut sum = S::f32s::simd_from(simd, 0.0);
         let mut vectors = block.chunks_exact_mut(lanes);
         for vector in &mut vectors {
-            let e = gibbs.exp(simd, S::f32s::from_slice(simd, vector), every);
+            let x = S::f32s::from_slice(simd, vector);
+            let e = gibbs.exp(simd, x, x.simd_gt(bound));
             sum += e;
             e.store_slice(vector);
         }
         let tail = vectors.into_remainder();
         if !tail.is_empty() {
             let x = S::f32s::from_fn(simd, |i| tail.get(i).copied().unwrap_or(f32::NEG_INFINITY));
-            let e = gibbs.exp(simd, x, every);
+            let e = gibbs.exp(simd, x, x.simd_gt(bound));
             sum += e;
             tail.copy_from_slice(&e.as_slice()[..tail.len()]);
         }

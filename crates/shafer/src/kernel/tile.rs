@@ -134,12 +134,13 @@ fn lanewise<S: Simd>(
     }
 
     let gibbs = Gibbs::new(simd, max, rate);
+    let underflow = (max - rate.reach()).min(next_down(simd, max));
     let absent = splat(if dropped == Dropped::Negative { -1.0 } else { 0.0 });
     let mut sum = zero;
     for x in tile.chunks_exact_mut(lanes) {
         let logit = S::f32s::from_slice(simd, x);
         let keep = logit.simd_gt(threshold);
-        let e = gibbs.exp(simd, logit, keep);
+        let e = gibbs.exp(simd, logit, keep & logit.simd_gt(underflow));
         sum += e;
         keep.select(e, absent).store_slice(x);
     }

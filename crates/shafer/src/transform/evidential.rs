@@ -109,10 +109,11 @@ pub(super) fn select<F: Float>(rounds: usize, row: &[F]) -> Result<Selection<F>>
 
 /// The mean of the values above `threshold`, whose sum and number are known.
 fn mean<F: Float>(row: &[F], threshold: F, left: Above) -> f64 {
-    let count = left.count as f64;
-    if left.sum.is_finite() {
-        return left.sum / count;
+    let mean = left.sum.mean_floor(left.count);
+    if mean.is_finite() {
+        return mean;
     }
     // Only values near the end of the range of f64 come here.
-    row.iter().filter(|&&x| x > threshold).map(|&x| x.to_f64() / count).sum()
+    let share = |&x: &F| x.to_f64() / left.count as f64;
+    row.iter().filter(|&&x| x > threshold).map(share).sum()
 }

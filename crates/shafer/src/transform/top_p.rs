@@ -80,10 +80,13 @@ fn last_kept<F: Float>(
     scratch: &mut Scratch<F>,
 ) -> (F, usize) {
     let total = F::weight_above(row, weights, F::NEG_INFINITY);
-    let target = p * total.sum;
+    let target = p * total.sum.value();
     // Whatever lies lower than this has a weight of exactly 0 in any of the types.
-    let mut low = F::floor_from(max.to_f64() - 800.0 / rate.exact());
     let mut high = max;
+    let mut low = F::floor_from(max.to_f64() - 800.0 / rate.exact());
+    if low == high {
+        low = high.next_down();
+    }
     let mut above_low = F::weight_above(row, weights, low);
     let mut above_high = F::weight_above(row, weights, high);
     while above_low.count - above_high.count > FEW {
@@ -92,7 +95,7 @@ fn last_kept<F: Float>(
             break;
         }
         let above = F::weight_above(row, weights, middle);
-        if above.sum >= target {
+        if above.sum.value() >= target {
             (low, above_low) = (middle, above);
         } else {
             (high, above_high) = (middle, above);
@@ -103,7 +106,7 @@ fn last_kept<F: Float>(
     let count = scratch.retain(count, |x| x <= high);
     let doubtful = &mut scratch.values[..count];
     doubtful.sort_unstable_by(|a, b| b.partial_cmp(a).unwrap_or(std::cmp::Ordering::Equal));
-    let mut sum = above_high.sum;
+    let mut sum = above_high.sum.value();
     let (mut last, mut ties) = (high, 0);
     for &x in &*doubtful {
         if sum >= target && ties > 0 {

@@ -1,0 +1,569 @@
+//! The transforms against plain loops in double precision, and against themselves where two ways
+//! must give the same: one row or many, dense or compressed, one thread or all, any layout.
+
+mod common;
+
+use common::{ALL, Oracle, SplitMix};
+use half::{bf16, f16};
+use shafer::{CompressedRows, Element, Error, Logits, TransformExt};
+
+/// Around every width that a kernel treats differently.
+const SIZES: [usize; 22] =
+    [1, 2, 3, 4, 5, 7, 8, 9, 10, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257, 1025, 4100];
+
+/// Rows of logits that `E` can represent, some of them with masked classes, ties or a wide range.
+fn rows<E: Element>(rng: &mut SplitMix, count: usize, classes: usize) -> Vec<E> {
+    let mut out = Vec::new();
+    for _ in 0..count {
+        let scale = [0.01, 0.3, 1.0, 3.0, 20.0, 200.0][rng.below(6)];
+        let centre = [0.0, 0.0, 5.0, -700.0][rng.below(4)];
+        let masked = rng.below(3) == 0;
+        let ties = rng.below(3) == 0;
+        let start = out.len();
+        for _ in 0..classes {
+            let mut x = centre + scale * rng.normal();
+            if ties {
+                x = (x * 2.0 / scale).round() * scale / 2.0;
+            }
+            if masked && rng.below(4) == 0 {
+                x = f64::NEG_INFINITY;
+            }
+            out.push(E::from_f64(x));
+        }
+        if out[start..].iter().all(|x| x.to_f64() == f64::NEG_INFINITY) {
+            out[start] = E::from_f64(1.0);
+        }
+    }
+    out
+}
+
+fn wide<E: Element>(values: &[E]) -> Vec<f64> {
+    values.iter().map(|&x| x.to_f64()).collect()
+}
+
+/// Whether a rounding error could move a class over the edge of what is kept: the comparison would
+/// then say nothing.
+fn on_the_edge(oracle: Oracle, z: &[f64], temperature: f64) -> bool {
+    let nudged = |by: f64| -> Vec<bool> {
+        let z: Vec<f64> =
+            z.iter().enumerate().map(|(k, z)| z + by * (k as f64 * 2.4).sin()).collect();
+        oracle.row(&z, temperature).iter().map(|&p| p > 0.0).collect()
+    };
+    match oracle {
+        Oracle::TopP { .. } | Oracle::MinP { .. } => {
+            let step = 1e-6 * temperature;
+            nudged(step) != nudged(0.0) || nudged(-step) != nudged(0.0)
+        }
+        _ => false,
+    }
+}
+
+/// `relative` to the plain loop's value, above `smallest`; projections are differences, so that
+/// `absolute` is the rounding error of a logit.
+fn against_plain_loops<E: Element>(relative: f64, smallest: f64) {
+    let mut rng = SplitMix(7);
+    let mut compared = 0;
+    for classes in SIZES {
+        let count = if classes > 1000 { 4 } else { 40 };
+        for temperature in [1.0, 0.37, 2.5] {
+            let logits: Vec<E> = rows(&mut rng, count, classes);
+            for oracle in ALL {
+                if matches!(oracle, Oracle::TopK { k } if k > classes) {
+                    continue;
+                }
+                let batch =
+                    Logits::rows(&logits, classes).unwrap().temperature(temperature).unwrap();
+                let mut out = vec![E::default(); logits.len()];
+                oracle.transform().dense(&batch, &mut out).unwrap();
+                for (row, out) in logits.chunks(classes).zip(out.chunks(classes)) {
+                    let row = wide(row);
+                    if on_the_edge(oracle, &row, temperature) {
+                        continue;
+                    }
+                    let expected = oracle.row(&row, temperature);
+                    compared += 1;
+                    for (k, (a, b)) in wide(out).into_iter().zip(expected).enumerate() {
+                        let error = (a - b).abs();
+                        // What is kept by a hair is computed as the difference of two numbers.
+                        let hair = match oracle {
+                            Oracle::Sparsemax | Oracle::SparsegenLin { .. } => 1e-12,
+                            Oracle::SparsegenHg { .. } | Oracle::Entmax { .. } => 1e-10,
+                            _ => 0.0,
+                        };
+                        assert!(
+                            error <= relative * b + smallest + hair,
+                            "{oracle:?}, T {temperature}, class {k} of {row:?}: {a:e}, not {b:e}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 10_000, "only {compared} rows were far enough from an edge");
+}
+
+#[test]
+fn f32_against_plain_loops() {
+    against_plain_loops::<f32>(1e-6, 1e-37);
+}
+
+#[test]
+fn f64_against_plain_loops() {
+    against_plain_loops::<f64>(1e-11, 1e-300);
+}
+
+#[test]
+fn f16_against_plain_loops() {
+    // Half a unit in the last place, and the smallest subnormal.
+    against_plain_loops::<f16>(f16::EPSILON.to_f64() * 0.51, 6e-8);
+}
+
+#[test]
+fn bf16_against_plain_loops() {
+    against_plain_loops::<bf16>(bf16::EPSILON.to_f64() * 0.51, 1e-37);
+}
+
+fn same_in_every_form<E: Element>() {
+    let mut rng = SplitMix(11);
+    for classes in SIZES {
+        for count in [1, 5, 16, 33, 700] {
+            let count = count.min(1 + 40_000 / classes);
+            let logits: Vec<E> = rows(&mut rng, count, classes);
+            let batch = Logits::rows(&logits, classes).unwrap();
+            for oracle in ALL {
+                if matches!(oracle, Oracle::TopK { k } if k > classes) {
+                    continue;
+                }
+                let transform = oracle.transform();
+                let mut dense = vec![E::default(); logits.len()];
+                let report = transform.dense(&batch, &mut dense).unwrap();
+
+                let mut parallel = vec![E::default(); logits.len()];
+                let again = transform.dense(&batch.parallel(true), &mut parallel).unwrap();
+                assert!(dense == parallel && report == again, "{oracle:?} on threads");
+
+                let mut compressed = CompressedRows::new();
+                let again = transform.compressed_into(&batch, &mut compressed).unwrap();
+                assert_eq!(report, again);
+                let threads = transform.compressed(&batch.parallel(true)).unwrap();
+                assert!(compressed == threads, "{oracle:?} compressed on threads");
+                assert_eq!(compressed.row_count(), count);
+                assert_eq!(compressed.classes(), classes);
+
+                let mut sizes = vec![0; count];
+                assert_eq!(transform.support_sizes(&batch, &mut sizes).unwrap(), report);
+                for (i, (indices, _)) in compressed.iter().enumerate() {
+                    assert_eq!(indices.len(), sizes[i] as usize, "{oracle:?}");
+                    assert!(indices.windows(2).all(|pair| pair[0] < pair[1]));
+                }
+                // The same numbers, but for the last digits: sums over fewer terms round otherwise.
+                for (a, b) in wide(&compressed.to_dense()).into_iter().zip(wide(&dense)) {
+                    let tolerance = if size_of::<E>() == 2 { 1e-2 } else { 1e-6 };
+                    assert!((a - b).abs() <= tolerance * b, "{oracle:?}: {a:e} and {b:e}");
+                }
+
+                // One row at a time.
+                for (row, dense) in logits.chunks(classes).zip(dense.chunks(classes)).take(20) {
+                    let alone = transform.row(row).unwrap();
+                    assert!(alone == dense, "{oracle:?} alone on {row:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn same_in_every_form_f32() {
+    same_in_every_form::<f32>();
+}
+
+#[test]
+fn same_in_every_form_f64() {
+    same_in_every_form::<f64>();
+}
+
+#[test]
+fn same_in_every_form_bf16() {
+    same_in_every_form::<bf16>();
+}
+
+/// Every axis of arrays with any strides, against the same rows packed.
+#[test]
+fn any_axis() {
+    let mut rng = SplitMix(13);
+    for shape in [vec![6, 5], vec![3, 40, 7], vec![2, 3, 4, 5], vec![1, 9, 1], vec![130, 70]] {
+        let size: usize = shape.iter().product();
+        let data: Vec<f32> = (0..2 * size + 7).map(|_| rng.normal() as f32 * 3.0).collect();
+        for order in 0..3 {
+            let (strides, offset) = strides(&shape, order);
+            for axis in 0..shape.len() {
+                let input = Logits::strided(&data, &shape, &strides, offset, axis).unwrap();
+                let inner: usize = shape[axis + 1..].iter().product();
+                let classes = shape[axis];
+                // The same rows, packed by hand from the definition.
+                let packed: Vec<f32> = (0..size / classes)
+                    .flat_map(|row| {
+                        let (outer, rest) = (row / inner, row % inner);
+                        (0..classes).map(move |class| (outer * classes + class) * inner + rest)
+                    })
+                    .map(|flat| data[position(flat, &shape, &strides, offset)])
+                    .collect();
+                for oracle in [Oracle::Evidential { rounds: 1 }, Oracle::Sparsemax] {
+                    let transform = oracle.transform();
+                    let rows = Logits::rows(&packed, classes).unwrap();
+                    let mut expected = vec![0.0; size];
+                    transform.dense(&rows, &mut expected).unwrap();
+                    for input in [input, input.parallel(true)] {
+                        let mut out = vec![0.0; size];
+                        transform.dense(&input, &mut out).unwrap();
+                        for row in 0..size / classes {
+                            for class in 0..classes {
+                                let place = (row / inner * classes + class) * inner + row % inner;
+                                assert_eq!(out[place], expected[row * classes + class]);
+                            }
+                        }
+                        let (a, b) = (transform.compressed(&input), transform.compressed(&rows));
+                        assert!(a.unwrap() == b.unwrap());
+                        gradients_agree(&*transform, &input, &rows, &out, &expected, inner);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// C order, Fortran order with gaps, and reversed.
+fn strides(shape: &[usize], order: usize) -> (Vec<isize>, usize) {
+    let mut strides = vec![0; shape.len()];
+    let mut step = if order == 1 { 2 } else { 1 };
+    let dimensions: Vec<usize> =
+        if order == 1 { (0..shape.len()).collect() } else { (0..shape.len()).rev().collect() };
+    for dimension in dimensions {
+        strides[dimension] = step;
+        step *= shape[dimension] as isize;
+    }
+    if order == 2 {
+        let last = strides.iter().zip(shape).map(|(s, n)| *s as usize * (n - 1)).sum();
+        (strides.iter().map(|s| -s).collect(), last)
+    } else {
+        (strides, 3)
+    }
+}
+
+/// Of the element with this number in C order.
+fn position(flat: usize, shape: &[usize], strides: &[isize], offset: usize) -> usize {
+    let (mut rest, mut position) = (flat, offset as isize);
+    for dimension in (0..shape.len()).rev() {
+        position += (rest % shape[dimension]) as isize * strides[dimension];
+        rest /= shape[dimension];
+    }
+    position as usize
+}
+
+fn gradients_agree(
+    transform: &dyn shafer::Transform,
+    strided: &Logits<'_, f32>,
+    packed: &Logits<'_, f32>,
+    p: &[f32],
+    p_packed: &[f32],
+    inner: usize,
+) {
+    let classes = strided.classes();
+    let place =
+        |i: usize| (i / classes / inner * classes + i % classes) * inner + i / classes % inner;
+    let upstream: Vec<f32> = (0..p.len()).map(|i| (i as f32).sin()).collect();
+    let upstream_packed: Vec<f32> = (0..p.len()).map(|i| upstream[place(i)]).collect();
+    let (mut a, mut b) = (vec![0.0; p.len()], vec![0.0; p.len()]);
+    transform.vjp(strided, p, &upstream, &mut a).unwrap();
+    transform.vjp(packed, p_packed, &upstream_packed, &mut b).unwrap();
+    for i in 0..p.len() {
+        assert_eq!(a[place(i)], b[i]);
+    }
+}
+
+/// A mask does what `-inf` does.
+#[test]
+fn masks() {
+    let mut rng = SplitMix(17);
+    for classes in [3, 10, 33, 100] {
+        let logits: Vec<f32> = (0..classes * 50).map(|_| rng.normal() as f32).collect();
+        let shared: Vec<bool> = (0..classes).map(|k| k == 0 || rng.below(3) > 0).collect();
+        let each: Vec<bool> =
+            (0..logits.len()).map(|i| i % classes == 1 || rng.below(3) > 0).collect();
+        for mask in [&shared, &each] {
+            let hidden: Vec<f32> = logits
+                .iter()
+                .enumerate()
+                .map(|(i, &x)| if mask[i % mask.len()] { x } else { f32::NEG_INFINITY })
+                .collect();
+            for oracle in ALL {
+                let transform = oracle.transform();
+                let (mut a, mut b) = (vec![0.0; logits.len()], vec![0.0; logits.len()]);
+                let input = Logits::rows(&logits, classes).unwrap().mask(mask).unwrap();
+                transform.dense(&input, &mut a).unwrap();
+                transform.dense(&Logits::rows(&hidden, classes).unwrap(), &mut b).unwrap();
+                assert!(a == b, "{oracle:?}");
+            }
+        }
+    }
+}
+
+/// Gradients against central differences of the plain loops, away from the edges of supports.
+#[test]
+fn gradients_against_finite_differences() {
+    let mut rng = SplitMix(19);
+    let mut checked = 0;
+    for round in 0..300 {
+        let classes = 1 + rng.below(12);
+        let temperature = [1.0, 0.6, 1.9][round % 3];
+        let logits: Vec<f64> = (0..classes).map(|_| 1.5 * rng.normal()).collect();
+        let upstream: Vec<f64> = (0..classes).map(|_| rng.normal()).collect();
+        for oracle in ALL {
+            if matches!(oracle, Oracle::TopK { k } if k > classes) {
+                continue;
+            }
+            let value = |logits: &[f64]| -> (f64, Vec<bool>) {
+                let p = oracle.row(logits, temperature);
+                let value = p.iter().zip(&upstream).map(|(p, g)| p * g).sum();
+                (value, p.iter().map(|&p| p > 0.0).collect())
+            };
+            let row = Logits::row(&logits).unwrap().temperature(temperature).unwrap();
+            let transform = oracle.transform();
+            let mut p = vec![0.0; classes];
+            transform.dense(&row, &mut p).unwrap();
+            let mut gradient = vec![0.0; classes];
+            transform.vjp(&row, &p, &upstream, &mut gradient).unwrap();
+            // Powers below 1 have no finite slope at the edge: stay well inside.
+            if matches!(oracle, Oracle::Entmax { .. }) && p.iter().any(|&p| p > 0.0 && p < 0.02) {
+                continue;
+            }
+            for k in 0..classes {
+                let h = 1e-5;
+                let mut moved = logits.clone();
+                moved[k] += h;
+                let (up, support_up) = value(&moved);
+                moved[k] -= 2.0 * h;
+                let (down, support_down) = value(&moved);
+                let support: Vec<bool> = p.iter().map(|&p| p > 0.0).collect();
+                if support_up != support || support_down != support {
+                    continue;
+                }
+                let slope = (up - down) / (2.0 * h);
+                assert!(
+                    (gradient[k] - slope).abs() <= 2e-7 * (1.0 + slope.abs()),
+                    "{oracle:?} class {k} of {logits:?}: {} but {slope}",
+                    gradient[k]
+                );
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 10_000);
+}
+
+/// More rounds keep a part of what fewer keep.
+#[test]
+fn rounds_nest() {
+    let mut rng = SplitMix(23);
+    for classes in [2, 10, 33, 500] {
+        let logits: Vec<f32> = rows(&mut rng, 50, classes);
+        let batch = Logits::rows(&logits, classes).unwrap();
+        let mut before = vec![true; logits.len()];
+        for rounds in 1..8 {
+            let mut out = vec![0.0; logits.len()];
+            let transform = Oracle::Evidential { rounds }.transform();
+            transform.dense(&batch, &mut out).unwrap();
+            let kept: Vec<bool> = out.iter().map(|&p| p > 0.0).collect();
+            assert!(kept.iter().zip(&before).all(|(now, before)| !now || *before));
+            before = kept;
+        }
+    }
+}
+
+/// Temperature cannot change what the evidence supports.
+#[test]
+fn temperature_keeps_the_evidential_support() {
+    let mut rng = SplitMix(29);
+    for classes in [10, 65] {
+        let logits: Vec<f32> = rows(&mut rng, 50, classes);
+        let batch = Logits::rows(&logits, classes).unwrap();
+        let transform = Oracle::Evidential { rounds: 1 }.transform();
+        let one = transform.compressed(&batch).unwrap();
+        for temperature in [1e-3, 0.5, 40.0, 1e9] {
+            let other = transform.compressed(&batch.temperature(temperature).unwrap()).unwrap();
+            assert_eq!(one.indices(), other.indices());
+        }
+    }
+}
+
+#[test]
+fn vacuous_rows_are_kept_whole_and_counted() {
+    for classes in [1, 2, 10, 33, 1000] {
+        for value in [0.0, 1.0 / 3.0, -7.1, 1e30, 1e-40] {
+            let logits = vec![value as f32; classes];
+            let mut out = vec![0.0; classes];
+            let transform = Oracle::Evidential { rounds: 3 }.transform();
+            let report = transform.dense(&Logits::row(&logits).unwrap(), &mut out).unwrap();
+            assert_eq!(report.vacuous, usize::from(classes > 1));
+            assert!(out.iter().all(|&p| (p * classes as f32 - 1.0).abs() < 1e-6), "{out:?}");
+
+            let logits = vec![value; classes];
+            let mut sizes = [0];
+            let batch = Logits::row(&logits).unwrap();
+            let report = transform.support_sizes(&batch, &mut sizes).unwrap();
+            assert_eq!((sizes[0] as usize, report.vacuous), (classes, usize::from(classes > 1)));
+        }
+    }
+}
+
+/// One class apart by the smallest amount there is: the larger one is kept.
+#[test]
+fn one_ulp_apart() {
+    for classes in [2, 3, 10, 33, 777] {
+        for base in [1.0_f64, -3.7, 1e15, 123_456.789, f64::MAX / 2.0] {
+            let mut logits = vec![base; classes];
+            logits[classes / 2] = base.next_up();
+            let p = Oracle::Evidential { rounds: 1 }.transform().row(&logits).unwrap();
+            assert!(p.iter().enumerate().all(|(k, &p)| (p > 0.0) == (k == classes / 2)), "{base}");
+        }
+        for base in [1.0_f32, -3.7, 1e15, 123_456.79] {
+            let mut logits = vec![base; classes];
+            logits[classes / 2] = base.next_up();
+            let p = Oracle::Evidential { rounds: 1 }.transform().row(&logits).unwrap();
+            assert!(p.iter().enumerate().all(|(k, &p)| (p > 0.0) == (k == classes / 2)), "{base}");
+        }
+    }
+}
+
+#[test]
+fn the_ends_of_the_range() {
+    let extremes = [f64::MAX, -f64::MAX, 0.0, f64::MAX / 2.0, f64::MIN_POSITIVE];
+    let floats: Vec<f32> = vec![f32::MAX, -f32::MAX, 0.0, f32::MAX / 2.0, f32::MIN_POSITIVE];
+    for oracle in ALL {
+        if matches!(oracle, Oracle::SparsegenHg { .. }) {
+            continue;
+        }
+        let p = oracle.transform().row(&extremes).unwrap();
+        assert_eq!(p[0], 1.0, "{oracle:?}");
+        let p = oracle.transform().row(&floats).unwrap();
+        assert_eq!(p[0], 1.0, "{oracle:?}");
+        let long: Vec<f32> = floats.iter().copied().cycle().take(165).collect();
+        let p = oracle.transform().row(&long).unwrap();
+        assert!((p.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{oracle:?}");
+    }
+}
+
+/// Survivors whose probability underflows stay in the compressed support.
+#[test]
+fn underflowing_survivors_are_kept() {
+    for classes in [4, 40] {
+        let mut logits = vec![-3000.0_f32; classes];
+        logits[0] = 1000.0;
+        logits[1] = 2.0;
+        let batch = Logits::row(&logits).unwrap();
+        let rows = Oracle::Evidential { rounds: 1 }.transform().compressed(&batch).unwrap();
+        assert_eq!(rows.row(0), Some((&[0, 1][..], &[1.0, 0.0][..])));
+    }
+}
+
+#[test]
+fn errors_name_row_and_column() {
+    for classes in [5, 10, 40, 600] {
+        for (bad, parallel) in [(f32::NAN, false), (f32::INFINITY, false), (f32::NAN, true)] {
+            let mut logits = vec![0.5; classes * 300];
+            logits[classes * 211 + 3] = bad;
+            logits[classes * 250 + 1] = bad;
+            let batch = Logits::rows(&logits, classes).unwrap().parallel(parallel);
+            for oracle in ALL {
+                let transform = oracle.transform();
+                let mut out = vec![0.0; logits.len()];
+                let mut sizes = vec![0; 300];
+                for error in [
+                    transform.dense(&batch, &mut out).unwrap_err(),
+                    transform.compressed(&batch).unwrap_err(),
+                    transform.support_sizes(&batch, &mut sizes).unwrap_err(),
+                ] {
+                    let Error::Value { row, column, value, .. } = error else { panic!("{error}") };
+                    assert_eq!((row, column), (211, 3));
+                    assert!(value.is_nan() == bad.is_nan());
+                }
+            }
+        }
+        let mut logits = vec![0.5; classes * 20];
+        logits[classes * 7..classes * 8].fill(f32::NEG_INFINITY);
+        for oracle in ALL {
+            let error = oracle.transform().compressed(&Logits::rows(&logits, classes).unwrap());
+            assert!(matches!(error, Err(Error::Row { row: 7, .. })), "{oracle:?}");
+        }
+    }
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    use shafer::{Entmax, Evidential, MinP, Softmax, SparsegenHg, SparsegenLin, TopK, TopP};
+    let empty: [f32; 0] = [];
+    assert!(matches!(Logits::row(&empty), Err(Error::Empty { .. })));
+    assert!(matches!(Logits::rows(&empty, 0), Err(Error::Empty { .. })));
+    assert!(matches!(Logits::rows(&[1.0_f32; 5], 2), Err(Error::Length { .. })));
+    assert!(Logits::rows(&empty, 3).is_ok_and(|rows| rows.is_empty()));
+    assert!(matches!(
+        Logits::strided(&[1.0_f32; 6], &[2, 3], &[3], 0, 1),
+        Err(Error::Length { .. })
+    ));
+    assert!(matches!(
+        Logits::strided(&[1.0_f32; 6], &[2, 3], &[3, 1], 0, 2),
+        Err(Error::Index { .. })
+    ));
+    assert!(matches!(
+        Logits::strided(&[1.0_f32; 6], &[2, 3], &[3, 1], 1, 1),
+        Err(Error::Index { .. })
+    ));
+    assert!(matches!(
+        Logits::strided(&[1.0_f32; 6], &[2, 3], &[-3, 1], 0, 1),
+        Err(Error::Index { .. })
+    ));
+    assert!(Logits::strided(&[1.0_f32; 6], &[2, 3], &[-3, 1], 3, 1).is_ok());
+    assert!(Logits::strided(&[1.0_f32], &[usize::MAX, 2], &[0, 0], 0, 1).is_err());
+    let row = Logits::row(&[1.0_f32, 2.0]).unwrap();
+    for temperature in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-31] {
+        assert!(matches!(row.temperature(temperature), Err(Error::Parameter { .. })));
+    }
+    assert!(matches!(row.mask(&[true; 3]), Err(Error::Length { .. })));
+    assert!(matches!(Softmax.dense(&row, &mut [0.0; 3]), Err(Error::Length { .. })));
+    assert!(matches!(Softmax.support_sizes(&row, &mut [0; 2]), Err(Error::Length { .. })));
+    assert!(matches!(
+        Softmax.vjp(&row, &[0.5; 2], &[0.0; 3], &mut [0.0; 2]),
+        Err(Error::Length { .. })
+    ));
+    assert!(Evidential::with_rounds(0).is_err());
+    assert!(TopK::new(0).is_err());
+    assert!(matches!(TopK::new(3).unwrap().row(&[1.0, 2.0]), Err(Error::Parameter { .. })));
+    for bad in [0.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
+        assert!(TopP::new(bad).is_err() && MinP::new(bad).is_err());
+    }
+    for bad in [1.0, 2.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        assert!(SparsegenLin::new(bad).is_err());
+    }
+    for bad in [-1.0, f64::NAN, f64::INFINITY] {
+        assert!(SparsegenHg::new(bad).is_err());
+    }
+    for bad in [0.9, 1.0 + 1e-9, f64::NAN, f64::INFINITY] {
+        assert!(Entmax::new(bad).is_err());
+    }
+    // Without an offset, logits that sum to 0 have no scale.
+    assert!(matches!(SparsegenHg::new(0.0).unwrap().row(&[1.0, -1.0]), Err(Error::Row { .. })));
+}
+
+#[test]
+fn no_rows_are_no_error() {
+    let none: [f32; 0] = [];
+    let batch = Logits::rows(&none, 7).unwrap();
+    for oracle in ALL {
+        for batch in [batch, batch.parallel(true)] {
+            assert_eq!(oracle.transform().dense(&batch, &mut []).unwrap().rows, 0);
+            assert_eq!(oracle.transform().compressed(&batch).unwrap().row_count(), 0);
+        }
+    }
+    let batch = Logits::strided(&none, &[0, 4], &[4, 1], 0, 1).unwrap();
+    assert_eq!(shafer::Softmax.compressed(&batch).unwrap().indptr(), [0]);
+}
