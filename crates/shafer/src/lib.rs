@@ -1,7 +1,14 @@
 //! Sparse categorical distributions that keep their modes.
 
+mod distance;
 mod element;
 mod error;
+mod normalise;
+mod target;
 
+pub use distance::{
+    bhattacharyya, jensen_shannon, total_variation, wasserstein_1, wasserstein_1_unit,
+};
 pub use element::Element;
 pub use error::{Error, Result};
+pub use target::target;
