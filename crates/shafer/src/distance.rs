@@ -173,6 +173,7 @@ fn pair<P: Element, Q: Element>(p: &[P], q: &[Q]) -> Result<(Vec<f64>, Vec<f64>)
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -193,7 +194,7 @@ mod tests {
         let (p, q) = ([0.5 + d, 0.5 - d], [0.5, 0.5]);
         // To leading order both are d^2 / 2; neither survives the textbook formula.
         for distance in [bhattacharyya(&p, &q).unwrap(), jensen_shannon(&p, &q).unwrap()] {
-            assert!((distance / (0.5 * d * d) - 1.0).abs() < 1e-8, "{distance}");
+            assert!((distance / (0.5 * d * d) - 1.0).abs() < 1e-6, "{distance}");
         }
     }
 
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn rounding_to_half_precision_is_no_distance() {
         use half::bf16;
-        // Halves and quarters are exact, thirds are not: the row sums to 1.0009765625.
+        // Thirds round up: the row sums to more than 1.
         let thirds = [1.0 / 3.0; 3];
         let rounded = thirds.map(bf16::from_f64);
         assert_ne!(rounded.iter().map(|x| x.to_f64()).sum::<f64>(), 1.0);

@@ -4,6 +4,7 @@ mod distance;
 mod element;
 mod error;
 mod normalise;
+mod sample;
 mod target;
 
 pub use distance::{
@@ -11,4 +12,5 @@ pub use distance::{
 };
 pub use element::Element;
 pub use error::{Error, Result};
+pub use sample::{Sampler, sample_compressed, sample_dense};
 pub use target::target;

@@ -46,6 +46,7 @@ pub fn target<P: Element, Q: Element>(p: &[P], other: &[Q]) -> Result<Vec<f64>> 
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -1,5 +1,7 @@
 //! Distances and targets against the values of `fixtures/distances.json`, made at 60 digits.
 
+#![allow(clippy::unwrap_used)]
+
 use serde::Deserialize;
 use shafer::{
     Element, bhattacharyya, jensen_shannon, target, total_variation, wasserstein_1,
