@@ -4,6 +4,7 @@ mod distance;
 mod element;
 mod error;
 mod normalise;
+mod product;
 mod sample;
 mod target;
 
@@ -12,5 +13,6 @@ pub use distance::{
 };
 pub use element::Element;
 pub use error::{Error, Result};
+pub use product::{BestJoints, Joint, Product};
 pub use sample::{Sampler, sample_compressed, sample_dense};
 pub use target::target;
