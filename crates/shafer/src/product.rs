@@ -675,9 +675,10 @@ mod tests {
         assert_eq!(best[2].classes[63], 4);
     }
 
+    #[cfg(feature = "half")]
     #[test]
     fn rounded_half_rows_are_normalised() {
-        let product = Product::dense(&[[0.333_f32; 3]]).unwrap();
+        let product = Product::dense(&[[half::bf16::from_f64(1.0 / 3.0); 3]]).unwrap();
         assert!((product.probability(&[2]).unwrap() - 1.0 / 3.0).abs() < 1e-15);
     }
 
