@@ -1,0 +1,67 @@
+//! The checks that every function over probability rows shares, and their normalisation.
+
+use crate::{Element, Error, Result};
+
+/// How far from 1 the sum of a row of probabilities may be.
+///
+/// Rounding to bf16 moves each entry by at most 2^-9 of itself, and so the sum by at most 0.002;
+/// f16 loses a little more to its subnormals. Logits or counts passed by mistake are far outside.
+const TOLERANCE: f64 = 1e-2;
+
+/// The row in double precision, divided by its sum.
+///
+/// A positive entry stays positive: the divisor is too near 1 to underflow even the smallest one.
+pub(crate) fn normalised<E: Element>(
+    probabilities: &[E],
+    what: &'static str,
+    row: usize,
+) -> Result<Vec<f64>> {
+    let mut values = finite(probabilities, what, row)?;
+    let sum: f64 = values.iter().sum();
+    if (sum - 1.0).abs() > TOLERANCE {
+        return Err(Error::Row { row, rule: "the probabilities must sum to 1 within 0.01" });
+    }
+    for value in &mut values {
+        *value /= sum;
+    }
+    Ok(values)
+}
+
+/// The row in double precision: not empty, and every entry finite and not negative.
+pub(crate) fn finite<E: Element>(
+    weights: &[E],
+    what: &'static str,
+    row: usize,
+) -> Result<Vec<f64>> {
+    if weights.is_empty() {
+        return Err(Error::Empty { what });
+    }
+    let checked = |(column, weight): (usize, &E)| {
+        let value = weight.to_f64();
+        if value.is_finite() && value >= 0.0 {
+            // -0.0 becomes 0.0, so that no sign reaches a result.
+            Ok(value + 0.0)
+        } else {
+            let rule = "must be finite and not negative";
+            Err(Error::Value { what: "probability", row, column, value, rule })
+        }
+    };
+    weights.iter().enumerate().map(checked).collect()
+}
+
+/// The classes of a compressed row: as many as there are values, and strictly increasing.
+pub(crate) fn classes(indices: &[u32], values: usize, row: usize) -> Result<Vec<usize>> {
+    if indices.len() != values {
+        return Err(Error::Length { what: "indices", expected: values, found: indices.len() });
+    }
+    if let Some(at) = indices.windows(2).position(|pair| pair[0] >= pair[1]) {
+        return Err(Error::Value {
+            what: "index",
+            row,
+            column: at + 1,
+            value: f64::from(indices[at + 1]),
+            rule: "must be greater than the index before it",
+        });
+    }
+    Ok(indices.iter().map(|&index| index as usize).collect())
+}
