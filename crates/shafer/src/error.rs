@@ -78,7 +78,9 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty { what } => write!(f, "{what} is empty, but must hold at least one element"),
+            Self::Empty { what } => {
+                write!(f, "{what} is empty, but must hold at least one element")
+            }
             Self::Length { what, expected, found } => {
                 write!(f, "{what} has length {found}, but {expected} is needed")
             }
