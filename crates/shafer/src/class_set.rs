@@ -202,6 +202,7 @@ impl fmt::Debug for ClassSet {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -92,8 +92,7 @@ impl MassFunction {
             total += mass;
             focal.push((set, mass));
         }
-        // Negated so that an empty list, whose total is 0, fails too.
-        if !((total - 1.0).abs() <= Self::TOLERANCE) {
+        if (total - 1.0).abs() > Self::TOLERANCE {
             return Err(Error::Parameter {
                 name: "the sum of the masses",
                 value: total,
@@ -150,7 +149,7 @@ impl MassFunction {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn simple_from_weight(classes: usize, set: ClassSet, weight: f64) -> Result<Self> {
-        if !(weight >= 0.0) {
+        if weight.is_nan() || weight < 0.0 {
             return Err(Error::Parameter {
                 name: "evidential weight",
                 value: weight,
@@ -365,6 +364,7 @@ fn merged(mut focal: Vec<(ClassSet, f64)>) -> Vec<(ClassSet, f64)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 
