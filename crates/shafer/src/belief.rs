@@ -29,11 +29,15 @@ use crate::{Error, Evidence, Result};
 #[derive(Clone, Debug)]
 pub struct Belief {
     evidence: Evidence,
-    /// `1/C = e^shift * total`, apart so that masses near 1 do not lose the digits of the shift.
+    /// The least `w-_k`. Where every class is contradicted, all masses have the factor
+    /// `e^{-least}`; it is left out throughout, so that huge weights do not swallow the small
+    /// differences between them.
+    least: f64,
+    /// `e^{least} / C = e^shift * total`, apart for the same reason.
     shift: f64,
     total: f64,
-    /// `ln(1 - prod_k (1 - e^{-w-_k}))` over the frame.
-    ln_compatible: f64,
+    /// `e^{least} (1 - prod_k (1 - e^{-w-_k}))` over the frame.
+    compatible: f64,
     /// `sum_k -ln(1 - e^{-w-_k})` over the classes with `w-_k > 0`; the others would make it
     /// infinite, and nothing could be taken out again.
     doubt: Sum,
@@ -41,15 +45,14 @@ pub struct Belief {
 
 impl From<Evidence> for Belief {
     fn from(evidence: Evidence) -> Self {
-        let classes = || 0..evidence.classes();
         let (positive, negative) = (evidence.positive(), evidence.negative());
-        let ln_compatible = ln_1m_product(negative, classes());
-        let ln_for = |class: usize| ln_exp_m1(positive[class]) - negative[class];
-        let shift = classes().map(ln_for).fold(ln_compatible, f64::max);
-        let mut total: Sum = classes().map(|class| (ln_for(class) - shift).exp()).collect();
-        total.add((ln_compatible - shift).exp());
+        let (least, compatible) = compatible(negative, 0..evidence.classes());
+        let ln_for = positive.iter().zip(negative).map(|(&p, &n)| ln_exp_m1(p) - (n - least));
+        let shift = ln_for.clone().fold(0.0, f64::max);
+        let mut total: Sum = ln_for.map(|x| (x - shift).exp()).collect();
+        total.add(compatible * (-shift).exp());
         let doubt = negative.iter().filter(|&&w| w > 0.0).map(|&w| -ln_1m_exp(w)).collect();
-        Self { shift, total: total.value(), ln_compatible, doubt, evidence }
+        Self { least, shift, total: total.value(), compatible, doubt, evidence }
     }
 }
 
@@ -148,7 +151,7 @@ impl Belief {
                 let negative = self.evidence.negative();
                 let terms = negative.iter().zip(&members);
                 // -inf where the set holds a masked class or leaves out an undoubted one.
-                let mut sum = Sum::default();
+                let mut sum = Sum::from_iter([self.least]);
                 for term in terms.map(|(&w, &member)| if member { -w } else { ln_1m_exp(w) }) {
                     if term == f64::NEG_INFINITY {
                         return Ok(0.0);
@@ -175,8 +178,11 @@ impl Belief {
         if self.evidence.unmasked() == 1 {
             return 1.0;
         }
-        let sum: Sum = self.evidence.negative().iter().copied().filter(|w| w.is_finite()).collect();
-        self.normalised(-sum.value()).min(1.0)
+        let mut sum = Sum::from_iter([self.least]);
+        for &weight in self.evidence.negative().iter().filter(|w| w.is_finite()) {
+            sum.add(-weight);
+        }
+        self.normalised(sum.value()).min(1.0)
     }
 
     /// The belief, or lower probability, of a set: the mass of all its subsets (appendix A), with
@@ -203,8 +209,8 @@ impl Belief {
             let terms = negative.iter().zip(&members).filter(|&(_, &member)| !member);
             terms.map(|(&w, _)| ln_1m_exp(w)).collect::<Sum>().value()
         };
-        let ln_larger = outside + ln_1m_product(negative, inside.clone());
-        Ok((self.direct(inside) + self.normalised(ln_larger)).min(1.0))
+        let larger = outside.exp() * self.compatible_with(inside.clone());
+        Ok((self.direct(inside) + larger).min(1.0))
     }
 
     /// The plausibility, or upper probability, of a set: `Pl(A) = 1 - Bel(complement of A)`
@@ -223,8 +229,7 @@ impl Belief {
     pub fn plausibility(&self, set: &[usize]) -> Result<f64> {
         let members = self.members(set)?;
         let inside = (0..members.len()).filter(|&class| members[class]);
-        let ln_larger = ln_1m_product(self.evidence.negative(), inside.clone());
-        Ok((self.direct(inside) + self.normalised(ln_larger)).min(1.0))
+        Ok((self.direct(inside.clone()) + self.compatible_with(inside)).min(1.0))
     }
 
     /// The plausibility of each class, `pl(z_k) = C e^{w+_k - w-_k}`.
@@ -239,9 +244,7 @@ impl Belief {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn contour(&self) -> Vec<f64> {
-        self.weights()
-            .map(|(positive, negative)| self.normalised(positive - negative).min(1.0))
-            .collect()
+        self.net().map(|weight| self.normalised(weight).min(1.0)).collect()
     }
 
     /// The probabilities of equation 2, the normalised [`contour`](Self::contour): softmax of the
@@ -256,9 +259,9 @@ impl Belief {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn plausibility_transform(&self) -> Vec<f64> {
-        let net = self.weights().map(|(positive, negative)| positive - negative);
-        let largest = net.clone().fold(f64::NEG_INFINITY, f64::max);
-        let mut probabilities: Vec<f64> = net.map(|weight| (weight - largest).exp()).collect();
+        let largest = self.net().fold(f64::NEG_INFINITY, f64::max);
+        let mut probabilities: Vec<f64> =
+            self.net().map(|weight| (weight - largest).exp()).collect();
         let total = probabilities.iter().copied().collect::<Sum>().value();
         for probability in &mut probabilities {
             *probability /= total;
@@ -277,7 +280,7 @@ impl Belief {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn ln_normaliser(&self) -> f64 {
-        -(self.shift + self.total.ln())
+        (self.least - self.shift) - self.total.ln()
     }
 
     /// The normaliser `C` itself; 0 or infinity where [`ln_normaliser`](Self::ln_normaliser) is
@@ -291,7 +294,7 @@ impl Belief {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn normaliser(&self) -> f64 {
-        (-self.shift).exp() / self.total
+        (self.least - self.shift).exp() / self.total
     }
 
     /// Dempster's degree of conflict `kappa` between all the evidence for classes and all the
@@ -323,8 +326,8 @@ impl Belief {
             .weights()
             .filter(|&(positive, _)| positive > 0.0)
             .map(|(positive, negative)| {
-                let missed = -(-negative - self.ln_compatible).min(0.0).exp_m1();
-                (ln_exp_m1(positive) - shift).exp() * missed
+                let missed = 1.0 - (self.least - negative).exp() / self.compatible;
+                (ln_exp_m1(positive) - shift).exp() * missed.max(0.0)
             })
             .collect();
         (conflict.value() / total.value()).clamp(0.0, 1.0)
@@ -346,16 +349,27 @@ impl Belief {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn internal_conflict(&self) -> f64 {
+        /// Two classes with more weight than this conflict with certainty, to the last digit.
+        const CERTAIN: f64 = 600.0;
+
         // The probability that at least two of independent events with probabilities 1 - e^{-w+}
-        // happen, by adding one event at a time: no term is ever subtracted.
-        let (mut none, mut one, mut more) = (1.0, 0.0, 0.0);
-        for (positive, _) in self.weights() {
-            let (event, otherwise) = (-(-positive).exp_m1(), (-positive).exp());
-            more += one * event;
-            one = one * otherwise + none * event;
-            none *= otherwise;
+        // happen. Adding them one at a time, the next event meets exactly one before it with
+        // probability e^{-sum w+} sum (e^{w+} - 1). Nothing is ever subtracted, and with the
+        // largest weight last nothing overflows.
+        let positive = self.evidence.positive();
+        let classes = 0..positive.len();
+        let last = classes.clone().max_by(|&a, &b| positive[a].total_cmp(&positive[b]));
+        let (mut weight, mut odds, mut conflict) = (Sum::default(), Sum::default(), Sum::default());
+        for class in classes.filter(|&class| Some(class) != last).chain(last) {
+            let next = positive[class];
+            conflict.add((-weight.value()).exp() * odds.value() * -(-next).exp_m1());
+            if next > CERTAIN && Some(class) != last {
+                return 1.0;
+            }
+            weight.add(next);
+            odds.add(next.exp_m1());
         }
-        f64::min(more, 1.0)
+        conflict.value().min(1.0)
     }
 
     /// The weights for and against each class.
@@ -378,19 +392,33 @@ impl Belief {
         }
         let own = if negative > 0.0 { -ln_1m_exp(negative) } else { 0.0 };
         let others = self.doubt.without(own).max(0.0);
-        (direct + self.normalised(-negative - others)).min(1.0)
+        (direct + self.normalised((self.least - negative) - others)).min(1.0)
     }
 
     /// `C sum_k e^{-w-_k} (e^{w+_k} - 1)`: what the evidence for these classes alone commits.
     fn direct(&self, classes: impl Iterator<Item = usize>) -> f64 {
         let (positive, negative) = (self.evidence.positive(), self.evidence.negative());
         classes
-            .map(|class| self.normalised(ln_exp_m1(positive[class]) - negative[class]))
+            .map(|class| {
+                self.normalised(ln_exp_m1(positive[class]) - (negative[class] - self.least))
+            })
             .collect::<Sum>()
             .value()
     }
 
-    /// `C e^x`.
+    /// `C (1 - prod_k (1 - e^{-w-_k}))` over these classes: what the sets that hold one of them get
+    /// from the evidence against the others.
+    fn compatible_with(&self, classes: impl Iterator<Item = usize> + Clone) -> f64 {
+        let (least, compatible) = compatible(self.evidence.negative(), classes);
+        self.normalised(self.least - least) * compatible
+    }
+
+    /// `w+_k - w-_k`, up to the constant that [`normalised`](Self::normalised) leaves out.
+    fn net(&self) -> impl Iterator<Item = f64> + Clone {
+        self.weights().map(|(positive, negative)| positive - (negative - self.least))
+    }
+
+    /// `C e^{x - least}`.
     fn normalised(&self, x: f64) -> f64 {
         (x - self.shift).exp() / self.total
     }
@@ -410,23 +438,23 @@ impl Belief {
     }
 }
 
-/// `ln(1 - prod_k (1 - e^{-w_k}))` over some classes; `-inf` over none or only masked ones.
-fn ln_1m_product(negative: &[f64], classes: impl Iterator<Item = usize> + Clone) -> f64 {
+/// The least weight of some classes and `e^{least} (1 - prod_k (1 - e^{-w_k}))`, which lies between
+/// 1 and their number; infinity and 0 if there are none or only masked ones.
+fn compatible(negative: &[f64], classes: impl Iterator<Item = usize> + Clone) -> (f64, f64) {
     /// Above this weight the product is 1 minus the sum of the `e^{-w}` to the last digit, and
     /// they may be below the smallest number.
     const CERTAIN: f64 = 600.0;
 
     let least = classes.clone().map(|class| negative[class]).fold(f64::INFINITY, f64::min);
-    if least == 0.0 {
-        return 0.0;
-    }
-    if least == f64::INFINITY {
-        return f64::NEG_INFINITY;
-    }
-    if least > CERTAIN {
-        let sum: Sum = classes.map(|class| (least - negative[class]).exp()).collect();
-        return sum.value().ln() - least;
-    }
-    let sum: Sum = classes.map(|class| -ln_1m_exp(negative[class])).collect();
-    ln_1m_exp(sum.value())
+    let value = if least == 0.0 {
+        1.0
+    } else if least == f64::INFINITY {
+        0.0
+    } else if least > CERTAIN {
+        classes.map(|class| (least - negative[class]).exp()).collect::<Sum>().value()
+    } else {
+        let doubt: Sum = classes.map(|class| -ln_1m_exp(negative[class])).collect();
+        -(-doubt.value()).exp_m1() * least.exp()
+    };
+    (least, value)
 }
