@@ -148,15 +148,10 @@ impl Belief {
             (None, _) => Ok(0.0),
             (Some((class, _)), None) => Ok(self.singleton_unchecked(class)),
             _ => {
-                let negative = self.evidence.negative();
-                let terms = negative.iter().zip(&members);
-                // -inf where the set holds a masked class or leaves out an undoubted one.
                 let mut sum = Sum::from_iter([self.least]);
-                for term in terms.map(|(&w, &member)| if member { -w } else { ln_1m_exp(w) }) {
-                    if term == f64::NEG_INFINITY {
-                        return Ok(0.0);
-                    }
-                    sum.add(term);
+                for (&w, &member) in self.evidence.negative().iter().zip(&members) {
+                    // -inf where the set holds a masked class or leaves out an undoubted one.
+                    sum.add(if member { -w } else { ln_1m_exp(w) });
                 }
                 Ok(self.normalised(sum.value()).min(1.0))
             }
@@ -202,14 +197,14 @@ impl Belief {
         let members = self.members(set)?;
         let negative = self.evidence.negative();
         let inside = (0..members.len()).filter(|&class| members[class]);
-        let outside: f64 = if negative.iter().zip(&members).any(|(&w, &member)| !member && w == 0.0)
-        {
-            f64::NEG_INFINITY
-        } else {
-            let terms = negative.iter().zip(&members).filter(|&(_, &member)| !member);
-            terms.map(|(&w, _)| ln_1m_exp(w)).collect::<Sum>().value()
-        };
-        let larger = outside.exp() * self.compatible_with(inside.clone());
+        // -inf, and its exponential 0, if the set leaves out an undoubted class.
+        let outside: Sum = negative
+            .iter()
+            .zip(&members)
+            .filter(|&(_, &member)| !member)
+            .map(|(&w, _)| ln_1m_exp(w))
+            .collect();
+        let larger = outside.value().exp() * self.compatible_with(inside.clone());
         Ok((self.direct(inside) + larger).min(1.0))
     }
 

@@ -461,6 +461,25 @@ fn internal_conflict_is_exact_for_small_and_many_weights() {
     assert_relative(Belief::new(&evidence).internal_conflict(), expected);
 }
 
+/// Weights against every class so large that a float cannot hold their sum with a small one: what
+/// they share cancels, what they differ by remains.
+#[test]
+fn huge_weights_do_not_swallow_small_ones() {
+    for huge in [1e20, 1e278] {
+        let evidence = Evidence::new(vec![0.0; 3], vec![huge; 3]).unwrap();
+        let belief = Belief::new(&evidence);
+        assert_relative(belief.singleton(1).unwrap(), 1.0 / 3.0);
+        assert_relative(belief.plausibility(&[0, 2]).unwrap(), 2.0 / 3.0);
+        // Masses e^2, 1 and 1 before normalisation: each class is all that may be left.
+        let evidence = Evidence::new(vec![2.0, 0.0, 0.0], vec![huge; 3]).unwrap();
+        let belief = Belief::new(&evidence);
+        let total = 2.0_f64.exp() + 2.0;
+        assert_relative(belief.singleton(0).unwrap(), 2.0_f64.exp() / total);
+        assert_relative(belief.singleton(2).unwrap(), 1.0 / total);
+        assert_relative(belief.plausibility_transform()[0], 2.0_f64.exp() / total);
+    }
+}
+
 #[test]
 fn one_class_is_certain() {
     for (positive, negative) in [(0.0, 0.0), (3.0, 0.0), (0.0, 1e4), (f64::MAX, f64::MAX)] {
