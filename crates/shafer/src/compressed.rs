@@ -123,20 +123,24 @@ impl<E: Element> CompressedRows<E> {
         dense
     }
 
-    /// Room for more rows with the given numbers of kept classes, to be written to.
-    pub(crate) fn extend(&mut self, counts: impl Iterator<Item = u32>) -> (&mut [u32], &mut [E]) {
+    /// Room for so many more entries, after those that are there.
+    pub(crate) fn room(&mut self, entries: usize) -> (&mut [u32], &mut [E]) {
         let start = self.stored();
-        let mut end = start;
+        if self.indices.len() < start + entries {
+            // Twice as much each time, so that growing stays linear.
+            let len = (start + entries).max(2 * self.indices.len());
+            self.indices.resize(len, 0);
+            self.values.resize(len, E::default());
+        }
+        (&mut self.indices[start..], &mut self.values[start..])
+    }
+
+    /// Takes rows with so many entries each, which have been written to the `room`.
+    pub(crate) fn commit(&mut self, counts: impl Iterator<Item = u32>) {
+        let mut end = self.stored();
         self.indptr.extend(counts.map(|count| {
             end += count as usize;
             end
         }));
-        if self.indices.len() < end {
-            // Twice as much each time, so that growing stays linear.
-            let len = end.max(2 * self.indices.len());
-            self.indices.resize(len, 0);
-            self.values.resize(len, E::default());
-        }
-        (&mut self.indices[start..end], &mut self.values[start..end])
     }
 }

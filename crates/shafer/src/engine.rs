@@ -7,7 +7,7 @@
 use crate::compressed::CompressedRows;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::kernel::{Dropped, Float, Rate, SLACK, TILE_CLASSES};
+use crate::kernel::{Cut, Dropped, Float, Rate, SLACK, TILE_CLASSES};
 use crate::logits::{Logits, packed_start};
 use crate::transform::{Kept, Report, Rule, Scratch};
 
@@ -17,6 +17,15 @@ const BLOCK: usize = 1 << 14;
 /// How many blocks are held in memory at once before they are put in their places, where they
 /// cannot be written there directly.
 const WAVE: usize = 64;
+
+/// How many logits are worked on between two looks at the memory, and the most rows that can be.
+const GROUP: usize = 2048;
+const MAX_GROUP: usize = 64;
+
+/// Rows longer than this would push each other out of the second-level cache if the next one was
+/// asked for while one is worked on; there, the near future must do.
+const FAR_AHEAD: usize = 1 << 15;
+const NEAR_AHEAD: usize = 1024;
 
 /// Rows are shared out in blocks of this many: a multiple of the lanes, for the short ones.
 fn block_rows(classes: usize) -> usize {
@@ -33,6 +42,8 @@ struct Worker<'a, E: Element> {
     input: Vec<E::Compute>,
     /// Its result, where it cannot be written to its place.
     output: Vec<E::Compute>,
+    /// The entries of its result, likewise.
+    wide: Vec<E::Compute>,
 }
 
 /// The compressed rows of one block.
@@ -41,7 +52,6 @@ struct Block<E> {
     counts: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<E>,
-    vacuous: usize,
 }
 
 impl<'a, E: Element> Worker<'a, E> {
@@ -53,6 +63,7 @@ impl<'a, E: Element> Worker<'a, E> {
             scratch: Scratch::new(logits.classes()),
             input: Vec::new(),
             output: Vec::new(),
+            wide: Vec::new(),
         }
     }
 
@@ -73,32 +84,32 @@ impl<'a, E: Element> Worker<'a, E> {
         Ok(vacuous)
     }
 
-    /// The distributions of some rows, compressed.
-    fn compressed(&mut self, start: usize, count: usize, block: &mut Block<E>) -> Result<()> {
+    /// The distributions of some rows, compressed: their numbers of entries, and the entries, for
+    /// which there must be room for all classes and [`SLACK`].
+    fn compressed(
+        &mut self,
+        start: usize,
+        count: usize,
+        counts: &mut Vec<u32>,
+        columns: &mut [u32],
+        values: &mut [E],
+    ) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, count, &mut self.input);
-        block.counts.clear();
-        block.vacuous = 0;
-        let len = rows.len() + SLACK;
-        if block.columns.len() < len {
-            block.columns.resize(len, 0);
-            block.values.resize(len, E::default());
-        }
-        let Block { counts, columns, values, vacuous } = block;
+        counts.clear();
         let (rule, rate, scratch) = (self.rule, self.rate, &mut self.scratch);
         if let Some(values) = E::as_compute_mut(values) {
-            let out = (counts, &mut columns[..], values);
-            *vacuous =
-                compress_rows(rule, rows, start, classes, rate, out, scratch, &mut self.output)?;
-            return Ok(());
+            let out = (counts, columns, values);
+            return compress_rows(rule, rows, start, classes, rate, out, scratch, &mut self.output);
         }
-        let mut wide = vec![E::Compute::default(); len];
-        let out = (&mut *counts, &mut columns[..], &mut wide[..]);
-        *vacuous = compress_rows(rule, rows, start, classes, rate, out, scratch, &mut self.output)?;
-        for (value, &wide) in values.iter_mut().zip(&wide) {
+        self.wide.resize(rows.len() + SLACK, Default::default());
+        let out = (counts, columns, &mut self.wide[..]);
+        let vacuous =
+            compress_rows(rule, rows, start, classes, rate, out, scratch, &mut self.output)?;
+        for (value, &wide) in values.iter_mut().zip(&self.wide) {
             *value = E::narrow(wide);
         }
-        Ok(())
+        Ok(vacuous)
     }
 
     /// How many classes some rows keep.
@@ -113,7 +124,7 @@ impl<'a, E: Element> Worker<'a, E> {
                 .map_err(|error| error.at_row(start + i))?;
             vacuous += usize::from(selection.vacuous);
             *size = match selection.kept {
-                Kept::Above { threshold, .. } => E::Compute::above(row, threshold).count as u32,
+                Kept::Above(cut) => E::Compute::above(row, cut.threshold).count as u32,
                 Kept::Listed(count) => count as u32,
             };
         }
@@ -139,21 +150,38 @@ fn dense_rows<F: Float>(
         return Ok(vacuous);
     }
     let mut vacuous = 0;
-    for (i, (row, out)) in rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes)).enumerate()
-    {
-        let selection = rule.select(row, rate, scratch).map_err(|error| error.at_row(first + i))?;
-        vacuous += usize::from(selection.vacuous);
-        match selection.kept {
-            Kept::Above { threshold, max } => {
-                let sum = F::exp_above(row, out, threshold, max, rate);
-                F::scale(out, 1.0 / sum);
-            }
-            Kept::Listed(count) => {
-                out.fill(F::default());
-                for (&column, &value) in scratch.columns[..count].iter().zip(&scratch.values) {
-                    out[column as usize] = value;
+    let (group, ahead) = grouping(classes);
+    let rows = rows.chunks(group * classes).zip(out.chunks_mut(group * classes));
+    for (number, (rows, out)) in rows.enumerate() {
+        let mut cuts = [Cut::default(); MAX_GROUP];
+        for (i, (row, out)) in
+            rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes)).enumerate()
+        {
+            let selection = rule
+                .select(row, rate, scratch)
+                .map_err(|error| error.at_row(first + number * group + i))?;
+            vacuous += usize::from(selection.vacuous);
+            match selection.kept {
+                Kept::Above(cut) => cuts[i] = cut,
+                Kept::Listed(count) => {
+                    out.fill(F::default());
+                    for (&column, &value) in scratch.columns[..count].iter().zip(&scratch.values) {
+                        out[column as usize] = value;
+                    }
                 }
             }
+        }
+        if rule.lists() {
+            continue;
+        }
+        let mut sums = [0.0; MAX_GROUP];
+        for (i, (row, out)) in
+            rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes)).enumerate()
+        {
+            sums[i] = F::exp_above(row, out, cuts[i], rate, ahead);
+        }
+        for (out, sum) in out.chunks_exact_mut(classes).zip(sums) {
+            F::scale(out, 1.0 / sum);
         }
     }
     Ok(vacuous)
@@ -184,27 +212,45 @@ fn compress_rows<F: Float>(
     }
     let mut vacuous = 0;
     let mut end = 0;
-    for (i, row) in rows.chunks_exact(classes).enumerate() {
-        let selection = rule.select(row, rate, scratch).map_err(|error| error.at_row(first + i))?;
-        vacuous += usize::from(selection.vacuous);
-        let (columns, values) = (&mut columns[end..], &mut values[end..]);
-        let count = match selection.kept {
-            Kept::Above { threshold, max } => {
-                let count = F::compact(row, threshold, columns, values);
-                let sum = F::exp_all(&mut values[..count], max, rate);
-                F::scale(&mut values[..count], 1.0 / sum);
-                count
+    let (group, ahead) = grouping(classes);
+    for (number, rows) in rows.chunks(group * classes).enumerate() {
+        let mut cuts = [Cut::default(); MAX_GROUP];
+        for (i, row) in rows.chunks_exact(classes).enumerate() {
+            let selection = rule
+                .select(row, rate, scratch)
+                .map_err(|error| error.at_row(first + number * group + i))?;
+            vacuous += usize::from(selection.vacuous);
+            match selection.kept {
+                Kept::Above(cut) => cuts[i] = cut,
+                Kept::Listed(count) => {
+                    columns[end..end + count].copy_from_slice(&scratch.columns[..count]);
+                    values[end..end + count].copy_from_slice(&scratch.values[..count]);
+                    counts.push(count as u32);
+                    end += count;
+                }
             }
-            Kept::Listed(count) => {
-                columns[..count].copy_from_slice(&scratch.columns[..count]);
-                values[..count].copy_from_slice(&scratch.values[..count]);
-                count
-            }
-        };
-        counts.push(count as u32);
-        end += count;
+        }
+        if rule.lists() {
+            continue;
+        }
+        for (row, Cut { threshold, max }) in rows.chunks_exact(classes).zip(cuts) {
+            let (columns, values) = (&mut columns[end..], &mut values[end..]);
+            let count = F::compact(row, threshold, columns, values, ahead);
+            let sum = F::exp_all(&mut values[..count], max, rate);
+            F::scale(&mut values[..count], 1.0 / sum);
+            counts.push(count as u32);
+            end += count;
+        }
     }
     Ok(vacuous)
+}
+
+/// Rows are worked on a few at a time: the choice for one overlaps with the reading of the next, and
+/// what is to be read and written for the next few is asked for while these are computed. How many
+/// at a time, and how far ahead to ask.
+fn grouping(classes: usize) -> (usize, usize) {
+    let group = (GROUP / classes).clamp(1, MAX_GROUP);
+    (group, if group * classes <= FAR_AHEAD { group * classes } else { NEAR_AHEAD })
 }
 
 /// See [`crate::TransformExt::dense`].
@@ -277,45 +323,55 @@ pub(crate) fn compressed<E: Element>(
     out.reset(logits.classes());
     let mut report = Report { rows: logits.row_count(), vacuous: 0 };
     let rows = block_rows(logits.classes());
-    let blocks = logits.row_count().div_ceil(rows);
-    // On one thread a block is put in place as soon as it is there, while it is in the cache.
-    let wave = if logits.is_parallel() { WAVE.min(blocks) } else { 1 };
-    let mut wave: Vec<Block<E>> = (0..wave).map(|_| Block::default()).collect();
-    for start in (0..logits.row_count()).step_by(rows * wave.len().max(1)) {
-        let left = (logits.row_count() - start).div_ceil(rows).min(wave.len());
-        let wave = &mut wave[..left];
+    let size = |start: usize| (logits.row_count() - start).min(rows);
+    if !logits.is_parallel() {
+        let mut worker = Worker::new(rule, logits);
+        let mut counts = Vec::with_capacity(rows);
+        for start in (0..logits.row_count()).step_by(rows) {
+            let (columns, values) = out.room(size(start) * logits.classes() + SLACK);
+            report.vacuous +=
+                worker.compressed(start, size(start), &mut counts, columns, values)?;
+            out.commit(counts.iter().copied());
+        }
+        return Ok(report);
+    }
+    // Where the rows of a block go is only known when all blocks before it are there.
+    let mut wave: Vec<Block<E>> = Vec::new();
+    wave.resize_with(WAVE.min(logits.row_count().div_ceil(rows)), Block::default);
+    for start in (0..logits.row_count()).step_by(rows * WAVE) {
+        let left = (logits.row_count() - start).div_ceil(rows).min(WAVE);
         report.vacuous += for_blocks(
-            logits.is_parallel(),
-            wave,
+            true,
+            &mut wave[..left],
             1,
             || Worker::new(rule, logits),
             |worker, i, block| {
                 let start = start + i * rows;
-                let count = (logits.row_count() - start).min(rows);
-                worker.compressed(start, count, &mut block[0])?;
-                Ok(block[0].vacuous)
+                let Block { counts, columns, values } = &mut block[0];
+                columns.resize(rows * logits.classes() + SLACK, 0);
+                values.resize(rows * logits.classes() + SLACK, E::default());
+                worker.compressed(start, size(start), counts, columns, values)
             },
         )?;
-        append(wave, logits.is_parallel(), out);
+        append(&wave[..left], out);
     }
     Ok(report)
 }
 
-/// Appends blocks to rows.
-fn append<E: Element>(blocks: &[Block<E>], parallel: bool, out: &mut CompressedRows<E>) {
-    let counts = blocks.iter().flat_map(|block| block.counts.iter().copied());
-    let (mut indices, mut values) = out.extend(counts);
+/// Appends blocks to rows, on all threads.
+fn append<E: Element>(blocks: &[Block<E>], out: &mut CompressedRows<E>) {
+    let stored = |block: &Block<E>| block.counts.iter().map(|&count| count as usize).sum();
+    let (mut indices, mut values) = out.room(blocks.iter().map(stored).sum());
     let mut places = Vec::with_capacity(blocks.len());
     for block in blocks {
-        let stored = block.counts.iter().map(|&count| count as usize).sum();
-        let (columns, rest) = indices.split_at_mut(stored);
+        let (columns, rest) = indices.split_at_mut(stored(block));
         indices = rest;
-        let (kept, rest) = values.split_at_mut(stored);
+        let (kept, rest) = values.split_at_mut(stored(block));
         values = rest;
         places.push((block, columns, kept));
     }
-    let copied: Result<usize> = for_blocks(
-        parallel,
+    let copied = for_blocks(
+        true,
         &mut places,
         1,
         || (),
@@ -327,6 +383,7 @@ fn append<E: Element>(blocks: &[Block<E>], parallel: bool, out: &mut CompressedR
         },
     );
     debug_assert!(copied.is_ok(), "copying does not fail");
+    out.commit(blocks.iter().flat_map(|block| block.counts.iter().copied()));
 }
 
 /// See [`crate::TransformExt::support_sizes`].

@@ -20,6 +20,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
+    #[inline]
     pub(crate) fn add(&mut self, term: f64) {
         let high = self.high + term;
         self.low += if self.high.abs() >= term.abs() {
@@ -35,9 +36,24 @@ impl Sum {
         if self.high.is_finite() { self.high + self.low } else { self.high }
     }
 
+    /// The largest double that is not greater than the sum divided by `count`: rounding to the
+    /// nearest could put the mean on the wrong side of one of the terms.
+    pub(crate) fn mean_floor(self, count: usize) -> f64 {
+        let count = count as f64;
+        let mean = self.value() / count;
+        let rest = (-mean).mul_add(count, self.high) + self.low;
+        if rest < 0.0 { mean.next_down() } else { mean }
+    }
+
     /// The sum without one of its terms, as accurate as if the term had never been added.
     pub(crate) fn without(self, term: f64) -> f64 {
         (self.high - term) + self.low
+    }
+}
+
+impl From<f64> for Sum {
+    fn from(high: f64) -> Self {
+        Self { high, low: 0.0 }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Dropped, Float, Max, Rate, Scan, Sum, TileRule};
+use super::{Above, Cut, Dropped, Float, Max, Rate, Scan, TileRule};
+use crate::numerics::Sum;
 
 impl Float for f64 {
     const INFINITY: Self = f64::INFINITY;
@@ -12,6 +13,10 @@ impl Float for f64 {
 
     fn floor_from(value: f64) -> Self {
         value
+    }
+
+    fn mean_floor(sum: Sum, count: usize) -> Self {
+        sum.mean_floor(count)
     }
 
     fn scan(row: &[Self]) -> Scan<Self> {
@@ -56,7 +61,13 @@ impl Float for f64 {
         Above { sum, count }
     }
 
-    fn compact(row: &[Self], threshold: Self, columns: &mut [u32], values: &mut [Self]) -> usize {
+    fn compact(
+        row: &[Self],
+        threshold: Self,
+        columns: &mut [u32],
+        values: &mut [Self],
+        _: usize,
+    ) -> usize {
         let mut n = 0;
         for (column, &x) in row.iter().enumerate() {
             columns[n] = column as u32;
@@ -66,7 +77,8 @@ impl Float for f64 {
         n
     }
 
-    fn exp_above(row: &[Self], out: &mut [Self], threshold: Self, max: Self, rate: Rate) -> f64 {
+    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, _: usize) -> f64 {
+        let Cut { threshold, max } = cut;
         let mut sum = 0.0;
         for (out, &x) in out.iter_mut().zip(row) {
             *out = if x > threshold { ((x - max) * rate.exact()).exp() } else { 0.0 };

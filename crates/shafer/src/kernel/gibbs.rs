@@ -13,12 +13,14 @@ use fearless_simd::prelude::*;
 /// the low bits of the sum.
 const ROUND: f32 = 12_582_912.0;
 
+const LN2: f32 = std::f32::consts::LN_2;
+
 /// ln 2 in two parts: the product of the first, which has 9 significant bits, with any `n` below
 /// 2^15 is exact.
 const LN2_HIGH: f32 = 0.693_359_4;
 const LN2_LOW: f32 = -2.121_944_4e-4;
 
-/// `e^r` on `|r| <= ln(2) / 2` as `1 + r + r^2 (C2 + C3 r + ...)`: minimax, relative error 3.1e-9.
+/// `e^r` on `|r| <= ln(2) / 2` as `1 + r + C2 r^2 + ...`: minimax, relative error 3.1e-9.
 const C2: f32 = 0.499_999_93;
 const C3: f32 = 0.166_665_2;
 const C4: f32 = 0.041_668_393;
@@ -65,46 +67,101 @@ impl Rate {
     pub(crate) fn underflow(self, max: f32) -> f32 {
         (max - self.reach()).min(max.next_down())
     }
+
+    /// Whether [`Plain`] serves for rows with this maximum.
+    pub(crate) fn is_plain(self, max: f32) -> bool {
+        self.exact == 1.0 && max.abs() < FAR
+    }
 }
 
-/// The exponential of a row, or of as many rows as there are lanes: each lane has its own maximum.
+/// An exponential of logits: of a row, or of as many rows as there are lanes.
+pub(crate) trait Exp<S: Simd>: Copy {
+    /// `max` is the largest logit that it will be used for, in each lane.
+    fn new(simd: S, max: S::f32s, rate: Rate) -> Self;
+
+    /// `exp(x / T) 2^-n(max)` where `keep` holds, which it must not for any `x` greater than the
+    /// maximum or not greater than [`Rate::underflow`] says; 0 elsewhere.
+    fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s;
+}
+
+/// For any temperature and any logits.
 #[derive(Clone, Copy)]
-pub(crate) struct Gibbs<S: Simd> {
+pub(crate) struct General<S: Simd> {
     high: S::f32s,
     low: S::f32s,
     log2: S::f32s,
     shift: S::f32s,
-    bias: <S::f32s as SimdFloat<S>>::Bits,
+    round: S::f32s,
 }
 
-impl<S: Simd> Gibbs<S> {
+impl<S: Simd> Exp<S> for General<S> {
     #[inline(always)]
-    pub(crate) fn new(simd: S, max: S::f32s, rate: Rate) -> Self {
+    fn new(simd: S, max: S::f32s, rate: Rate) -> Self {
         let splat = |value| S::f32s::simd_from(simd, value);
         let (high, log2) = (splat(rate.high), splat(rate.log2));
         let magnitude = (max * high).max(max * -high);
         let shift = magnitude.simd_lt(FAR).select(splat(0.0), max);
-        let rounded = (max - shift).mul_add(log2, ROUND);
-        Self { high, low: splat(rate.low), log2, shift, bias: rounded.to_bits() << 23 }
+        Self { high, low: splat(rate.low), log2, shift, round: round(simd, (max - shift) * log2) }
     }
 
-    /// `exp(x / T) 2^-n(max)` where `keep` holds, which it must not for any `x` greater than the
-    /// maximum or not greater than [`Rate::underflow`] says; 0 elsewhere.
     #[inline(always)]
-    pub(crate) fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
+    fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
         let x = x - self.shift;
-        let rounded = x.mul_add(self.log2, ROUND);
-        let n = rounded - ROUND;
+        let rounded = x.mul_add(self.log2, self.round);
+        let n = rounded - self.round;
         let r = x.mul_sub(self.high, n * LN2_HIGH);
         let r = x.mul_add(self.low, r);
         let r = n.mul_add(-LN2_LOW, r);
-        let q = r.mul_add(C6, C5);
-        let q = q.mul_add(r, C4);
-        let q = q.mul_add(r, C3);
-        let q = q.mul_add(r, C2);
-        let p = (r * r).mul_add(q, r) + 1.0;
-        let power = (rounded.to_bits() << 23) - self.bias;
-        let scaled = S::f32s::from_bits(p.to_bits() + power);
-        keep.select(scaled, S::f32s::simd_from(simd, 0.0))
+        scaled(simd, r, rounded, keep)
     }
+}
+
+/// For a temperature of 1 and a maximum that is not far from 0, which is the usual case.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain<S: Simd> {
+    round: S::f32s,
+}
+
+impl<S: Simd> Exp<S> for Plain<S> {
+    #[inline(always)]
+    fn new(simd: S, max: S::f32s, _: Rate) -> Self {
+        Self { round: round(simd, max * std::f32::consts::LOG2_E) }
+    }
+
+    #[inline(always)]
+    fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
+        let rounded = x.mul_add(std::f32::consts::LOG2_E, self.round);
+        let n = rounded - self.round;
+        // Every instruction set with vectors of this length multiplies and adds in one rounding.
+        // ln 2 in one part is wrong by 2e-9, which does not matter: of `n` times that, the part
+        // that is common to the row goes away, and 1e-9 times 125 is left at the most.
+        let r = if S::f32s::LEN > 4 {
+            n.mul_add(-LN2, x)
+        } else {
+            n.mul_add(-LN2_LOW, n.mul_add(-LN2_HIGH, x))
+        };
+        scaled(simd, r, rounded, keep)
+    }
+}
+
+/// What rounds to an integer and takes away that of the largest logit, so that the low bits of the
+/// sum are `n - n(max)`.
+#[inline(always)]
+fn round<S: Simd>(simd: S, max: S::f32s) -> S::f32s {
+    let magic = S::f32s::simd_from(simd, ROUND);
+    magic - ((max + ROUND) - ROUND)
+}
+
+/// `e^r 2^n`, with `n` in the low bits of `rounded`.
+#[inline(always)]
+fn scaled<S: Simd>(simd: S, r: S::f32s, rounded: S::f32s, keep: S::mask32s) -> S::f32s {
+    let q = r.mul_add(C6, C5);
+    let q = q.mul_add(r, C4);
+    let q = q.mul_add(r, C3);
+    let q = q.mul_add(r, C2);
+    let q = q.mul_add(r, 1.0);
+    let p = q.mul_add(r, 1.0);
+    // The bits of ROUND itself are all shifted out.
+    let scaled = S::f32s::from_bits(p.to_bits() + (rounded.to_bits() << 23));
+    keep.select(scaled, S::f32s::simd_from(simd, 0.0))
 }

@@ -7,15 +7,15 @@
 
 mod double;
 mod gibbs;
+mod prefetch;
 mod single;
-mod sum;
 mod tile;
 
 pub(crate) use gibbs::Rate;
-pub(crate) use sum::Sum;
 pub(crate) use tile::{Dropped, TILE_CLASSES, TileRule};
 
 use crate::element::Element;
+use crate::numerics::Sum;
 
 /// The type a row is computed in.
 pub(crate) trait Float: Element<Compute = Self> {
@@ -29,6 +29,9 @@ pub(crate) trait Float: Element<Compute = Self> {
     ///
     /// For `x` of this type, `x > value` holds exactly when `x > floor_from(value)` does.
     fn floor_from(value: f64) -> Self;
+
+    /// The largest value that is not greater than the mean of so many values with this sum.
+    fn mean_floor(sum: Sum, count: usize) -> Self;
 
     /// Maximum and sum.
     fn scan(row: &[Self]) -> Scan<Self>;
@@ -46,12 +49,19 @@ pub(crate) trait Float: Element<Compute = Self> {
     fn weight_above(keys: &[Self], weights: &[Self], threshold: Self) -> Above;
 
     /// The values above `threshold` and their columns, packed to the front of the two buffers,
-    /// which must be longer than the row by [`SLACK`]; the number of them.
-    fn compact(row: &[Self], threshold: Self, columns: &mut [u32], values: &mut [Self]) -> usize;
+    /// which must be longer than the row by [`SLACK`]; the number of them. What lies `ahead`
+    /// elements later in memory is to be next.
+    fn compact(
+        row: &[Self],
+        threshold: Self,
+        columns: &mut [u32],
+        values: &mut [Self],
+        ahead: usize,
+    ) -> usize;
 
-    /// `exp(x / T)`, up to a factor common to the row, for the values above `threshold`, and 0 for
-    /// the others; the sum of it.
-    fn exp_above(row: &[Self], out: &mut [Self], threshold: Self, max: Self, rate: Rate) -> f64;
+    /// `exp(x / T)`, up to a factor common to the row, for the values above the threshold, and 0 for
+    /// the others; the sum of it. What lies `ahead` elements later in memory is to be next.
+    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, ahead: usize) -> f64;
 
     /// As `exp_above` for every value, in place.
     fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64;
@@ -89,6 +99,14 @@ pub(crate) trait Float: Element<Compute = Self> {
 
 /// How many values past the end of a row [`Float::compact`] may overwrite.
 pub(crate) const SLACK: usize = 16;
+
+/// Where a row is cut off: what lies above the threshold is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cut<F> {
+    pub(crate) threshold: F,
+    /// The maximum of the row.
+    pub(crate) max: F,
+}
 
 /// What one read of a row tells.
 #[derive(Clone, Copy, Debug)]

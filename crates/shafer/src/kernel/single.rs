@@ -2,12 +2,16 @@
 
 use fearless_simd::{Level, dispatch, prelude::*};
 
-use super::gibbs::Gibbs;
-use super::{Above, Dropped, Float, Max, Rate, Scan, TileRule, tile};
+use super::gibbs::{Exp, General, Plain};
+use super::{Above, Cut, Dropped, Float, Max, Rate, Scan, TileRule, prefetch, tile};
+use crate::numerics::Sum;
 
 /// Terms are added in `f32` within a block of this many and in `f64` from block to block: the sum
 /// of 131,072 terms is then as good as the sum of a thousand.
 const BLOCK: usize = 1024;
+
+/// Logits of a page of memory: at its end the processor's own prefetching stops.
+const PAGE: usize = 1024;
 
 impl Float for f32 {
     const INFINITY: Self = f32::INFINITY;
@@ -20,6 +24,10 @@ impl Float for f32 {
     fn floor_from(value: f64) -> Self {
         let nearest = value as f32;
         if f64::from(nearest) > value { nearest.next_down() } else { nearest }
+    }
+
+    fn mean_floor(sum: Sum, count: usize) -> Self {
+        Self::floor_from(sum.value() / count as f64)
     }
 
     fn scan(row: &[Self]) -> Scan<Self> {
@@ -42,16 +50,31 @@ impl Float for f32 {
         dispatch!(Level::new(), simd => weight_above(simd, keys, weights, threshold))
     }
 
-    fn compact(row: &[Self], threshold: Self, columns: &mut [u32], values: &mut [Self]) -> usize {
-        dispatch!(Level::new(), simd => compact(simd, row, threshold, columns, values))
+    fn compact(
+        row: &[Self],
+        threshold: Self,
+        columns: &mut [u32],
+        values: &mut [Self],
+        ahead: usize,
+    ) -> usize {
+        dispatch!(Level::new(), simd => compact(simd, row, threshold, columns, values, ahead))
     }
 
-    fn exp_above(row: &[Self], out: &mut [Self], threshold: Self, max: Self, rate: Rate) -> f64 {
-        dispatch!(Level::new(), simd => exp_above(simd, row, out, threshold, max, rate))
+    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, ahead: usize) -> f64 {
+        let level = Level::new();
+        if rate.is_plain(cut.max) {
+            dispatch!(level, simd => exp_above(simd, Plain::new, row, out, cut, rate, ahead))
+        } else {
+            dispatch!(level, simd => exp_above(simd, General::new, row, out, cut, rate, ahead))
+        }
     }
 
     fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64 {
-        dispatch!(Level::new(), simd => exp_all(simd, values, max, rate))
+        if rate.is_plain(max) {
+            dispatch!(Level::new(), simd => exp_all(simd, Plain::new, values, max, rate))
+        } else {
+            dispatch!(Level::new(), simd => exp_all(simd, General::new, values, max, rate))
+        }
     }
 
     fn scale(values: &mut [Self], factor: f64) {
@@ -90,25 +113,27 @@ impl Float for f32 {
 #[inline(always)]
 fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
     let lanes = S::f32s::LEN;
-    let zero = S::f64s::simd_from(simd, 0.0);
+    let load = |slice: &[f32]| S::f32s::from_slice(simd, slice);
     let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
     // Independent accumulators, because an addition takes four cycles to give its result.
-    let mut sum = [zero; 8];
+    let mut sum = [S::f64s::simd_from(simd, 0.0); 8];
     let mut quads = row.chunks_exact(4 * lanes);
     for quad in &mut quads {
         for i in 0..4 {
-            let x = S::f32s::from_slice(simd, &quad[i * lanes..][..lanes]);
-            max[i] = max[i].max(x);
-            let (low, high) = x.widen();
-            sum[2 * i] += low;
-            sum[2 * i + 1] += high;
+            prefetch::read(&quad[i * lanes..], PAGE);
+            max[i] = max[i].max(load(&quad[i * lanes..][..lanes]));
         }
+        // The lower half of a vector is converted straight from memory, without a shuffle.
+        for i in 0..7 {
+            sum[i] += load(&quad[i * lanes / 2..][..lanes]).widen().0;
+        }
+        sum[7] += load(&quad[3 * lanes..]).widen().1;
     }
     let mut max = max[0].max(max[1]).max(max[2].max(max[3]));
     let mut sum = (sum[0] + sum[1]) + (sum[2] + sum[3]) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
     let mut vectors = quads.remainder().chunks_exact(lanes);
     for vector in &mut vectors {
-        let x = S::f32s::from_slice(simd, vector);
+        let x = load(vector);
         max = max.max(x);
         let (low, high) = x.widen();
         sum += low + high;
@@ -132,6 +157,7 @@ fn max<S: Simd>(simd: S, row: &[f32]) -> Max<f32> {
     let mut quads = row.chunks_exact(4 * lanes);
     for quad in &mut quads {
         for i in 0..4 {
+            prefetch::read(&quad[i * lanes..], PAGE);
             let x = S::f32s::from_slice(simd, &quad[i * lanes..][..lanes]);
             max[i] = max[i].max(x);
             sum[i] += x;
@@ -199,6 +225,7 @@ fn compact<S: Simd>(
     threshold: f32,
     columns: &mut [u32],
     values: &mut [f32],
+    ahead: usize,
 ) -> usize {
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, threshold);
@@ -207,13 +234,17 @@ fn compact<S: Simd>(
     let mut n = 0;
     let mut vectors = row.chunks_exact(lanes);
     for vector in &mut vectors {
+        prefetch::read(vector, ahead);
         let x = S::f32s::from_slice(simd, vector);
         let keep = x.simd_gt(bound);
         let bits = keep.to_bitmask();
         if bits != 0 {
             // The lanes past the last survivor are overwritten by the next vector.
-            x.compress(keep).store_slice(&mut values[n..n + lanes]);
-            column.compress(keep).store_slice(&mut columns[n..n + lanes]);
+            let (values, columns) = (&mut values[n..n + lanes], &mut columns[n..n + lanes]);
+            prefetch::write(values, PAGE);
+            prefetch::write(columns, PAGE);
+            x.compress(keep).store_slice(values);
+            column.compress(keep).store_slice(columns);
             n += bits.count_ones() as usize;
         }
         column += step;
@@ -228,24 +259,27 @@ fn compact<S: Simd>(
 }
 
 #[inline(always)]
-fn exp_above<S: Simd>(
+fn exp_above<S: Simd, G: Exp<S>>(
     simd: S,
+    exp: impl FnOnce(S, S::f32s, Rate) -> G,
     row: &[f32],
     out: &mut [f32],
-    threshold: f32,
-    max: f32,
+    Cut { threshold, max }: Cut<f32>,
     rate: Rate,
+    ahead: usize,
 ) -> f64 {
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, threshold.max(rate.underflow(max)));
     let zero = S::f32s::simd_from(simd, 0.0);
-    let gibbs = Gibbs::new(simd, S::f32s::simd_from(simd, max), rate);
+    let gibbs = exp(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = 0.0;
     for (row, out) in row.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
         let mut sum = zero;
         let mut inputs = row.chunks_exact(lanes);
         let mut outputs = out.chunks_exact_mut(lanes);
         for (input, output) in (&mut inputs).zip(&mut outputs) {
+            prefetch::read(input, ahead);
+            prefetch::write(output, ahead);
             let x = S::f32s::from_slice(simd, input);
             let keep = x.simd_gt(bound);
             if keep.any_true() {
@@ -269,10 +303,16 @@ fn exp_above<S: Simd>(
 }
 
 #[inline(always)]
-fn exp_all<S: Simd>(simd: S, values: &mut [f32], max: f32, rate: Rate) -> f64 {
+fn exp_all<S: Simd, G: Exp<S>>(
+    simd: S,
+    exp: impl FnOnce(S, S::f32s, Rate) -> G,
+    values: &mut [f32],
+    max: f32,
+    rate: Rate,
+) -> f64 {
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, rate.underflow(max));
-    let gibbs = Gibbs::new(simd, S::f32s::simd_from(simd, max), rate);
+    let gibbs = exp(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = 0.0;
     for block in values.chunks_mut(BLOCK) {
         let mut sum = S::f32s::simd_from(simd, 0.0);

@@ -2,7 +2,7 @@
 
 use fearless_simd::prelude::*;
 
-use super::gibbs::Gibbs;
+use super::gibbs::{Exp, General};
 use super::{Rate, SLACK};
 
 /// The longest row that this path takes.
@@ -133,7 +133,7 @@ fn lanewise<S: Simd>(
         }
     }
 
-    let gibbs = Gibbs::new(simd, max, rate);
+    let gibbs = General::new(simd, max, rate);
     let underflow = (max - rate.reach()).min(next_down(simd, max));
     let absent = splat(if dropped == Dropped::Negative { -1.0 } else { 0.0 });
     let mut sum = zero;

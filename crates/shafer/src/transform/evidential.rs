@@ -88,32 +88,30 @@ pub(super) fn select<F: Float>(rounds: usize, row: &[F]) -> Result<Selection<F>>
         let max = check_infinities(row, scan.max)?;
         (max, F::above(row, F::NEG_INFINITY))
     };
-    let mut selection = Selection::above(F::NEG_INFINITY, max);
     let mut threshold = F::NEG_INFINITY;
+    let mut vacuous = false;
     for round in 0..rounds {
         if round > 0 {
             left = F::above(row, threshold);
         }
-        let mean = F::floor_from(mean(row, threshold, left));
+        let mean = mean(row, threshold, left);
         // The mean can only come this close to the maximum if all are equal, or by rounding.
         let second = max.next_down();
         if mean >= second && F::above(row, second).count == left.count {
-            selection.vacuous = round == 0 && left.count > 1;
+            vacuous = round == 0 && left.count > 1;
             break;
         }
         threshold = if mean < second { mean } else { second };
     }
-    selection.kept = super::Kept::Above { threshold, max };
-    Ok(selection)
+    Ok(Selection { vacuous, ..Selection::above(threshold, max) })
 }
 
-/// The mean of the values above `threshold`, whose sum and number are known.
-fn mean<F: Float>(row: &[F], threshold: F, left: Above) -> f64 {
-    let mean = left.sum.mean_floor(left.count);
-    if mean.is_finite() {
-        return mean;
+/// The mean of the values above `threshold`, whose sum and number are known, rounded down.
+fn mean<F: Float>(row: &[F], threshold: F, left: Above) -> F {
+    if left.sum.value().is_finite() {
+        return F::mean_floor(left.sum, left.count);
     }
     // Only values near the end of the range of f64 come here.
     let share = |&x: &F| x.to_f64() / left.count as f64;
-    row.iter().filter(|&&x| x > threshold).map(share).sum()
+    F::floor_from(row.iter().filter(|&&x| x > threshold).map(share).sum())
 }

@@ -127,7 +127,8 @@ struct Hourglass {
 impl Hourglass {
     fn new<F: Float>(q: f64, row: &[F], rate: Rate) -> Result<Self> {
         let above = F::above(row, F::NEG_INFINITY);
-        let hourglass = Self { offset: above.count as f64 * q, sum: above.sum.value() * rate.exact() };
+        let hourglass =
+            Self { offset: above.count as f64 * q, sum: above.sum.value() * rate.exact() };
         let gain = hourglass.gain();
         if gain.is_finite() && gain > 0.0 {
             Ok(hourglass)

@@ -2,7 +2,7 @@
 
 use super::{evidential, min_p, project, top_k, top_p};
 use crate::error::{Error, Result};
-use crate::kernel::{Float, Rate, SLACK, TileRule};
+use crate::kernel::{Cut, Float, Rate, SLACK, TileRule};
 
 /// One of the transforms, with its parameters, which have been checked.
 #[derive(Clone, Copy, Debug)]
@@ -26,14 +26,14 @@ pub(crate) struct Selection<F> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kept<F> {
     /// Those above a threshold, with the exponentials of their logits as weights.
-    Above { threshold: F, max: F },
+    Above(Cut<F>),
     /// The first so many of the scratch memory's columns, with its values as probabilities.
     Listed(usize),
 }
 
 impl<F> Selection<F> {
     pub(crate) fn above(threshold: F, max: F) -> Self {
-        Self { kept: Kept::Above { threshold, max }, vacuous: false }
+        Self { kept: Kept::Above(Cut { threshold, max }), vacuous: false }
     }
 
     pub(crate) fn listed(count: usize) -> Self {
@@ -62,7 +62,8 @@ impl<F: Float> Scratch<F> {
 
     /// Lists the values of `row` above `threshold`; their number.
     pub(crate) fn list(&mut self, row: &[F], threshold: F) -> usize {
-        F::compact(row, threshold, &mut self.columns, &mut self.values)
+        // The next row is most likely where this one ends.
+        F::compact(row, threshold, &mut self.columns, &mut self.values, row.len())
     }
 
     /// Drops listed entries, in place and in order; the number of those left.
@@ -97,6 +98,11 @@ impl Rule {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it chooses a list of classes rather than a threshold.
+    pub(crate) fn lists(&self) -> bool {
+        matches!(self, Rule::TopK { .. } | Rule::TopP { .. } | Rule::Project(_))
     }
 
     /// The same for many short rows at once, where there is such a way.

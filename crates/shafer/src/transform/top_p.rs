@@ -4,7 +4,7 @@ use super::rule::{Scratch, Selection, checked_max};
 use super::top_k::take_one;
 use super::{Rule, Transform, parameter};
 use crate::error::Result;
-use crate::kernel::{Float, Rate};
+use crate::kernel::{Cut, Float, Rate};
 
 /// Top-p, or nucleus: softmax over the smallest set of most probable classes whose probabilities
 /// sum to at least `p`, renormalised. Of equal logits, the first are taken first.
@@ -53,12 +53,13 @@ pub(super) fn select<F: Float>(
 ) -> Result<Selection<F>> {
     let max = checked_max(row)?;
     if p >= 1.0 {
-        return Ok(Selection::above(F::NEG_INFINITY, max));
+        let count = scratch.list(row, F::NEG_INFINITY);
+        return Ok(scratch.normalise(count, max, rate));
     }
     let mut weights = std::mem::take(&mut scratch.work);
     weights.clear();
     weights.resize(row.len(), F::default());
-    F::exp_above(row, &mut weights, F::NEG_INFINITY, max, rate);
+    F::exp_above(row, &mut weights, Cut { threshold: F::NEG_INFINITY, max }, rate, 0);
     let (last, ties) = last_kept(p, row, &weights, max, rate, scratch);
     scratch.work = weights;
     let mut ties = ties;
