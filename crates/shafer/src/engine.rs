@@ -7,7 +7,7 @@
 use crate::compressed::CompressedRows;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::kernel::{Cut, Dropped, Float, Rate, SLACK, TILE_CLASSES};
+use crate::kernel::{Cut, Entries, Float, Rate, SLACK, TILE_CLASSES};
 use crate::logits::{Logits, packed_start};
 use crate::transform::{Kept, Report, Rule, Scratch};
 
@@ -99,13 +99,12 @@ impl<'a, E: Element> Worker<'a, E> {
         counts.clear();
         let (rule, rate, scratch) = (self.rule, self.rate, &mut self.scratch);
         if let Some(values) = E::as_compute_mut(values) {
-            let out = (counts, columns, values);
-            return compress_rows(rule, rows, start, classes, rate, out, scratch, &mut self.output);
+            let entries = Entries { counts, columns, values };
+            return compress_rows(rule, rows, start, classes, rate, entries, scratch);
         }
         self.wide.resize(rows.len() + SLACK, Default::default());
-        let out = (counts, columns, &mut self.wide[..]);
-        let vacuous =
-            compress_rows(rule, rows, start, classes, rate, out, scratch, &mut self.output)?;
+        let entries = Entries { counts, columns, values: &mut self.wide };
+        let vacuous = compress_rows(rule, rows, start, classes, rate, entries, scratch)?;
         for (value, &wide) in values.iter_mut().zip(&self.wide) {
             *value = E::narrow(wide);
         }
@@ -145,7 +144,7 @@ fn dense_rows<F: Float>(
 ) -> Result<usize> {
     if classes <= TILE_CLASSES
         && let Some(tile) = rule.tile(rate)
-        && let Some(vacuous) = F::tile(tile, rows, classes, rate, Dropped::Zero, out)
+        && let Some(vacuous) = F::tile(tile, rows, classes, rate, out)
     {
         return Ok(vacuous);
     }
@@ -189,26 +188,23 @@ fn dense_rows<F: Float>(
 
 /// The distributions of packed rows, compressed into counts, columns and values; the number of
 /// vacuous ones.
-#[allow(clippy::too_many_arguments, reason = "two callers, both above")]
 fn compress_rows<F: Float>(
     rule: &Rule,
     rows: &[F],
     first: usize,
     classes: usize,
     rate: Rate,
-    (counts, columns, values): (&mut Vec<u32>, &mut [u32], &mut [F]),
+    Entries { counts, columns, values }: Entries<'_, F>,
     scratch: &mut Scratch<F>,
-    dense: &mut Vec<F>,
 ) -> Result<usize> {
     if classes <= TILE_CLASSES
         && let Some(tile) = rule.tile(rate)
     {
-        dense.resize(rows.len() + SLACK, F::default());
-        let out = &mut dense[..rows.len()];
-        if let Some(vacuous) = F::tile(tile, rows, classes, rate, Dropped::Negative, out) {
-            F::compact_short(dense, classes, counts, columns, values);
+        let entries = Entries { counts, columns, values };
+        if let Some(vacuous) = F::tile_compressed(tile, rows, classes, rate, entries) {
             return Ok(vacuous);
         }
+        counts.clear();
     }
     let mut vacuous = 0;
     let mut end = 0;

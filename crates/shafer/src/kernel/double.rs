@@ -1,6 +1,6 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Cut, Dropped, Float, Max, Rate, Scan, TileRule};
+use super::{Above, Cut, Entries, Float, Max, Rate, Scan, TileRule};
 use crate::numerics::Sum;
 
 impl Float for f64 {
@@ -106,18 +106,17 @@ impl Float for f64 {
         maxima.extend(row.chunks(8).map(|group| group.iter().copied().fold(group[0], f64::max)));
     }
 
-    fn tile(
+    fn tile(_: TileRule, _: &[Self], _: usize, _: Rate, _: &mut [Self]) -> Option<usize> {
+        None
+    }
+
+    fn tile_compressed(
         _: TileRule,
         _: &[Self],
         _: usize,
         _: Rate,
-        _: Dropped,
-        _: &mut [Self],
+        _: Entries<'_, Self>,
     ) -> Option<usize> {
         None
-    }
-
-    fn compact_short(_: &[Self], _: usize, _: &mut Vec<u32>, _: &mut [u32], _: &mut [Self]) {
-        // Only called for what `tile` gave.
     }
 }

@@ -29,7 +29,7 @@ const C6: f32 = 0.001_381_446_7;
 
 /// Beyond this, `x / T` is measured from the maximum: `x - max` is then exact (Sterbenz) for every
 /// term that does not underflow, and `n` stays far below 2^15.
-const FAR: f32 = 208.0;
+pub(super) const FAR: f32 = 208.0;
 
 /// One over the temperature: in `f64`, and as the sum of two `f32`, exact to 48 bits.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ mod single;
 mod tile;
 
 pub(crate) use gibbs::Rate;
-pub(crate) use tile::{Dropped, TILE_CLASSES, TileRule};
+pub(crate) use tile::{Entries, TILE_CLASSES, TileRule};
 
 use crate::element::Element;
 use crate::numerics::Sum;
@@ -75,26 +75,23 @@ pub(crate) trait Float: Element<Compute = Self> {
 
     /// Many short rows at once, each of at most [`TILE_CLASSES`] values; the number of vacuous
     /// ones. `None` where this type has no such path, or where a row is at fault: the general path
-    /// then says which. Dropped classes get 0 or, with `Dropped::Negative`, a negative number, by
-    /// which they can be told from survivors whose probability underflows.
+    /// then says which.
     fn tile(
         rule: TileRule,
         rows: &[Self],
         classes: usize,
         rate: Rate,
-        dropped: Dropped,
         out: &mut [Self],
     ) -> Option<usize>;
 
-    /// Lists the values that are not negative of many short rows, with [`SLACK`] values after the
-    /// last of them: their number in each row, their columns, and themselves.
-    fn compact_short(
+    /// The same in compressed form.
+    fn tile_compressed(
+        rule: TileRule,
         rows: &[Self],
         classes: usize,
-        counts: &mut Vec<u32>,
-        columns: &mut [u32],
-        values: &mut [Self],
-    );
+        rate: Rate,
+        entries: Entries<'_, Self>,
+    ) -> Option<usize>;
 }
 
 /// How many values past the end of a row [`Float::compact`] may overwrite.

@@ -3,7 +3,7 @@
 use fearless_simd::{Level, dispatch, prelude::*};
 
 use super::gibbs::{Exp, General, Plain};
-use super::{Above, Cut, Dropped, Float, Max, Rate, Scan, TileRule, prefetch, tile};
+use super::{Above, Cut, Entries, Float, Max, Rate, Scan, TileRule, prefetch, tile};
 use crate::numerics::Sum;
 
 /// Terms are added in `f32` within a block of this many and in `f64` from block to block: the sum
@@ -90,23 +90,19 @@ impl Float for f32 {
         rows: &[Self],
         classes: usize,
         rate: Rate,
-        dropped: Dropped,
         out: &mut [Self],
     ) -> Option<usize> {
-        dispatch!(Level::new(), simd => tile::rows(simd, rule, rows, classes, rate, dropped, out))
+        dispatch!(Level::new(), simd => tile::dense(simd, rule, rows, classes, rate, out))
     }
 
-    fn compact_short(
+    fn tile_compressed(
+        rule: TileRule,
         rows: &[Self],
         classes: usize,
-        counts: &mut Vec<u32>,
-        columns: &mut [u32],
-        values: &mut [Self],
-    ) {
-        dispatch!(
-            Level::new(),
-            simd => tile::compact_short(simd, rows, classes, counts, columns, values)
-        );
+        rate: Rate,
+        entries: Entries<'_, Self>,
+    ) -> Option<usize> {
+        dispatch!(Level::new(), simd => tile::compressed(simd, rule, rows, classes, rate, entries))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use fearless_simd::prelude::*;
 
-use super::gibbs::{Exp, General};
+use super::gibbs::{Exp, FAR, General, Plain};
 use super::{Rate, SLACK};
 
 /// The longest row that this path takes.
@@ -22,48 +22,156 @@ pub(crate) enum TileRule {
     NearMax { distance: f64 },
 }
 
-/// What stands in the place of a dropped class.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Dropped {
-    Zero,
-    Negative,
+/// Compressed rows in the making.
+#[derive(Debug)]
+pub(crate) struct Entries<'a, F> {
+    /// How many entries each row has.
+    pub(crate) counts: &'a mut Vec<u32>,
+    /// The entries, with room for [`SLACK`] more than there can be.
+    pub(crate) columns: &'a mut [u32],
+    pub(crate) values: &'a mut [F],
 }
 
-/// As many rows at a time as there are lanes; see [`super::Float::tile`].
+/// A tile and what vectors may touch after it.
+type Buffer = [f32; TILE_CLASSES * MAX_LANES + SLACK];
+
+/// Marks what is dropped: survivors can be 0 too, if their probability underflows.
+const DROPPED: f32 = -1.0;
+
+/// See [`super::Float::tile`].
 #[inline(always)]
-pub(crate) fn rows<S: Simd>(
+pub(crate) fn dense<S: Simd>(
     simd: S,
     rule: TileRule,
     rows: &[f32],
     classes: usize,
     rate: Rate,
-    dropped: Dropped,
     out: &mut [f32],
 ) -> Option<usize> {
+    let mut packed: Buffer = [0.0; _];
+    let mut out = out.chunks_mut(classes * S::f32s::LEN);
+    tiles(simd, rule, rows, classes, rate, 0.0, |tile, _| {
+        if let Some(out) = out.next() {
+            to_rows(simd, tile, classes, classes, &mut packed);
+            out.copy_from_slice(&packed[..out.len()]);
+        }
+    })
+}
+
+/// See [`super::Float::tile_compressed`].
+#[inline(always)]
+pub(crate) fn compressed<S: Simd>(
+    simd: S,
+    rule: TileRule,
+    rows: &[f32],
+    classes: usize,
+    rate: Rate,
+    entries: Entries<'_, f32>,
+) -> Option<usize> {
     let lanes = S::f32s::LEN;
-    let mut tile = [0.0_f32; TILE_CLASSES * MAX_LANES];
-    let tile = &mut tile[..classes * lanes];
+    let Entries { counts, columns, values } = entries;
+    let lane = S::u32s::from_fn(simd, |lane| lane as u32);
+    // Rows start where vectors do, so that what is loaded is what was just stored.
+    let pitch = classes.next_multiple_of(lanes);
+    let mut packed: Buffer = [0.0; _];
+    let mut end = 0;
+    tiles(simd, rule, rows, classes, rate, DROPPED, |tile, rows| {
+        to_rows(simd, tile, classes, pitch, &mut packed);
+        for row in packed.chunks_exact(pitch).take(rows) {
+            let before = end;
+            for (i, x) in row.chunks_exact(lanes).enumerate() {
+                let column = i * lanes;
+                let x = S::f32s::from_slice(simd, x);
+                let in_row =
+                    S::mask32s::from_bitmask(simd, (1 << (classes - column).min(lanes)) - 1);
+                let keep = x.simd_ge(0.0) & in_row;
+                // The lanes past the last survivor are overwritten by what comes next.
+                x.compress(keep).store_slice(&mut values[end..end + lanes]);
+                (lane + column as u32).compress(keep).store_slice(&mut columns[end..end + lanes]);
+                end += keep.to_bitmask().count_ones() as usize;
+            }
+            counts.push((end - before) as u32);
+        }
+    })
+}
+
+/// Works on as many rows at a time as there are lanes, and hands each tile on with the number of
+/// rows in it. The number of vacuous rows, or `None` if there is a faulty one.
+#[inline(always)]
+fn tiles<S: Simd>(
+    simd: S,
+    rule: TileRule,
+    rows: &[f32],
+    classes: usize,
+    rate: Rate,
+    dropped: f32,
+    mut finish: impl FnMut(&Buffer, usize),
+) -> Option<usize> {
+    let lanes = S::f32s::LEN;
+    // Lanes without a row of their own must not stop the others: zeros do no harm.
+    let mut packed: Buffer = [0.0; _];
+    let mut tile: Buffer = [0.0; _];
     let mut vacuous = 0;
-    for (rows, out) in rows.chunks(classes * lanes).zip(out.chunks_mut(classes * lanes)) {
-        let filled = rows.len() / classes;
-        if filled < lanes {
-            // Lanes without a row of their own must not stop the others.
-            tile.fill(0.0);
-        }
-        for (lane, row) in rows.chunks_exact(classes).enumerate() {
-            for (class, &x) in row.iter().enumerate() {
-                tile[class * lanes + lane] = x;
-            }
-        }
-        let equal = lanewise(simd, rule, tile, rate, dropped)?;
-        vacuous += (equal & ((1 << filled) - 1)).count_ones() as usize;
-        for (lane, row) in out.chunks_exact_mut(classes).enumerate() {
-            for (class, p) in row.iter_mut().enumerate() {
-                *p = tile[class * lanes + lane];
-            }
-        }
+    for rows in rows.chunks(classes * lanes) {
+        let count = rows.len() / classes;
+        packed[..rows.len()].copy_from_slice(rows);
+        to_lanes(simd, &packed, classes, &mut tile);
+        let equal = lanewise(simd, rule, &mut tile[..classes * lanes], rate, dropped)?;
+        vacuous += (equal & ((1 << count) - 1)).count_ones() as usize;
+        finish(&tile, count);
     }
     Some(vacuous)
+}
+
+/// From `packed[row * classes + class]` to `tile[class * lanes + row]`.
+#[inline(always)]
+fn to_lanes<S: Simd>(simd: S, packed: &Buffer, classes: usize, tile: &mut Buffer) {
+    let lanes = S::f32s::LEN;
+    let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
+    for first in (0..classes).step_by(lanes) {
+        for (row, vector) in square[..lanes].iter_mut().enumerate() {
+            // Past the end of the row come classes that nobody looks at.
+            *vector = S::f32s::from_slice(simd, &packed[row * classes + first..][..lanes]);
+        }
+        transpose(&mut square);
+        for (vector, tile) in
+            square.iter().zip(tile[first * lanes..].chunks_exact_mut(lanes)).take(lanes)
+        {
+            vector.store_slice(tile);
+        }
+    }
+}
+
+/// And back, to `packed[row * pitch + class]`.
+#[inline(always)]
+fn to_rows<S: Simd>(simd: S, tile: &Buffer, classes: usize, pitch: usize, packed: &mut Buffer) {
+    let lanes = S::f32s::LEN;
+    let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
+    // Vectors reach past the ends of rows, into the first classes of the next: those come last.
+    for first in (0..classes).step_by(lanes).rev() {
+        for (vector, tile) in
+            square.iter_mut().zip(tile[first * lanes..].chunks_exact(lanes)).take(lanes)
+        {
+            *vector = S::f32s::from_slice(simd, tile);
+        }
+        transpose(&mut square);
+        for (row, vector) in square[..lanes].iter().enumerate() {
+            vector.store_slice(&mut packed[row * pitch + first..][..lanes]);
+        }
+    }
+}
+
+/// As many vectors as they have lanes, by shuffling the halves of the pack into each other, as cards,
+/// until every vector has been cut into single lanes.
+#[inline(always)]
+fn transpose<S: Simd, V: SimdBase<S>>(square: &mut [V; MAX_LANES]) {
+    let half = V::LEN / 2;
+    for _ in 0..V::LEN.ilog2() {
+        let before = *square;
+        for i in 0..half {
+            (square[2 * i], square[2 * i + 1]) = before[i].interleave(before[i + half]);
+        }
+    }
 }
 
 /// The transform of one tile in place: `tile[class * lanes + lane]`. The vacuous lanes.
@@ -73,7 +181,7 @@ fn lanewise<S: Simd>(
     rule: TileRule,
     tile: &mut [f32],
     rate: Rate,
-    dropped: Dropped,
+    dropped: f32,
 ) -> Option<u64> {
     let lanes = S::f32s::LEN;
     let splat = |value: f32| S::f32s::simd_from(simd, value);
@@ -133,49 +241,46 @@ fn lanewise<S: Simd>(
         }
     }
 
-    let gibbs = General::new(simd, max, rate);
-    let underflow = (max - rate.reach()).min(next_down(simd, max));
-    let absent = splat(if dropped == Dropped::Negative { -1.0 } else { 0.0 });
-    let mut sum = zero;
-    for x in tile.chunks_exact_mut(lanes) {
-        let logit = S::f32s::from_slice(simd, x);
-        let keep = logit.simd_gt(threshold);
-        let e = gibbs.exp(simd, logit, keep & logit.simd_gt(underflow));
-        sum += e;
-        keep.select(e, absent).store_slice(x);
-    }
-    let scale = one / sum;
-    for x in tile.chunks_exact_mut(lanes) {
-        (S::f32s::from_slice(simd, x) * scale).store_slice(x);
+    // Which of the two must not depend on the other lanes: a row has the same result in any company.
+    if rate.is_plain(0.0) {
+        let far = !max.max(-max).simd_lt(FAR);
+        let shift = far.select(max, zero);
+        let gibbs = Plain::new(simd, max - shift, rate);
+        normalise(simd, gibbs, tile, shift, max, threshold, rate, dropped);
+    } else {
+        let gibbs = General::new(simd, max, rate);
+        normalise(simd, gibbs, tile, zero, max, threshold, rate, dropped);
     }
     Some(vacuous)
 }
 
-/// See [`super::Float::compact_short`].
+/// The distribution over what lies above the threshold, in each lane.
 #[inline(always)]
-pub(crate) fn compact_short<S: Simd>(
+#[allow(clippy::too_many_arguments, reason = "the second half of one function, for two types")]
+fn normalise<S: Simd>(
     simd: S,
-    rows: &[f32],
-    classes: usize,
-    counts: &mut Vec<u32>,
-    columns: &mut [u32],
-    values: &mut [f32],
+    gibbs: impl Exp<S>,
+    tile: &mut [f32],
+    shift: S::f32s,
+    max: S::f32s,
+    threshold: S::f32s,
+    rate: Rate,
+    dropped: f32,
 ) {
     let lanes = S::f32s::LEN;
-    let lane = S::u32s::from_fn(simd, |lane| lane as u32);
-    let mut end = 0;
-    for start in (0..rows.len() - SLACK).step_by(classes) {
-        let before = end;
-        for column in (0..classes).step_by(lanes) {
-            // A vector may reach into the next row, whose lanes are then left out.
-            let x = S::f32s::from_slice(simd, &rows[start + column..][..lanes]);
-            let in_row = S::mask32s::from_bitmask(simd, (1 << (classes - column).min(lanes)) - 1);
-            let keep = x.simd_ge(0.0) & in_row;
-            x.compress(keep).store_slice(&mut values[end..end + lanes]);
-            (lane + column as u32).compress(keep).store_slice(&mut columns[end..end + lanes]);
-            end += keep.to_bitmask().count_ones() as usize;
-        }
-        counts.push((end - before) as u32);
+    let underflow = (max - rate.reach()).min(next_down(simd, max));
+    let dropped = S::f32s::simd_from(simd, dropped);
+    let mut sum = S::f32s::simd_from(simd, 0.0);
+    for x in tile.chunks_exact_mut(lanes) {
+        let logit = S::f32s::from_slice(simd, x);
+        let keep = logit.simd_gt(threshold);
+        let e = gibbs.exp(simd, logit - shift, keep & logit.simd_gt(underflow));
+        sum += e;
+        keep.select(e, dropped).store_slice(x);
+    }
+    let scale = S::f32s::simd_from(simd, 1.0) / sum;
+    for x in tile.chunks_exact_mut(lanes) {
+        (S::f32s::from_slice(simd, x) * scale).store_slice(x);
     }
 }
 
