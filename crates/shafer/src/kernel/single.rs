@@ -14,7 +14,6 @@ const BLOCK: usize = 1024;
 const PAGE: usize = 1024;
 
 impl Float for f32 {
-    const INFINITY: Self = f32::INFINITY;
     const NEG_INFINITY: Self = f32::NEG_INFINITY;
 
     fn next_down(self) -> Self {
