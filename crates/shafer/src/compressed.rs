@@ -123,24 +123,47 @@ impl<E: Element> CompressedRows<E> {
         dense
     }
 
-    /// Room for so many more entries, after those that are there.
-    pub(crate) fn room(&mut self, entries: usize) -> (&mut [u32], &mut [E]) {
-        let start = self.stored();
-        if self.indices.len() < start + entries {
+    /// To write more rows to, with room for so many entries.
+    pub(crate) fn writer(&mut self, entries: usize) -> Entries<'_, E> {
+        let base = self.stored();
+        if self.indices.len() < base + entries {
             // Twice as much each time, so that growing stays linear.
-            let len = (start + entries).max(2 * self.indices.len());
+            let len = (base + entries).max(2 * self.indices.len());
             self.indices.resize(len, 0);
             self.values.resize(len, E::default());
         }
-        (&mut self.indices[start..], &mut self.values[start..])
+        Entries {
+            base,
+            ends: &mut self.indptr,
+            columns: &mut self.indices[base..],
+            values: &mut self.values[base..],
+        }
     }
 
-    /// Takes rows with so many entries each, which have been written to the `room`.
-    pub(crate) fn commit(&mut self, counts: impl Iterator<Item = u32>) {
-        let mut end = self.stored();
-        self.indptr.extend(counts.map(|count| {
-            end += count as usize;
-            end
-        }));
+    /// Adds rows whose entries have been written already.
+    pub(crate) fn add_ends(&mut self, ends: &[usize]) {
+        let base = self.stored();
+        self.indptr.extend(ends.iter().map(|end| base + end));
     }
+
+    /// Adds rows of the type that these were computed in.
+    pub(crate) fn add_wide(&mut self, rows: &CompressedRows<E::Compute>) {
+        let Entries { columns, values, .. } = self.writer(rows.stored());
+        columns[..rows.stored()].copy_from_slice(rows.indices());
+        for (value, &wide) in values.iter_mut().zip(rows.values()) {
+            *value = E::narrow(wide);
+        }
+        self.add_ends(&rows.indptr[1..]);
+    }
+}
+
+/// Compressed rows in the making.
+#[derive(Debug)]
+pub(crate) struct Entries<'a, E> {
+    /// Where rows end, to be pushed to: counted from the first entry of all, which is `base`
+    /// entries before the first one here.
+    pub(crate) ends: &'a mut Vec<usize>,
+    pub(crate) base: usize,
+    pub(crate) columns: &'a mut [u32],
+    pub(crate) values: &'a mut [E],
 }

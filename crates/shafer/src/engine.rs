@@ -4,10 +4,10 @@
 //! what is done to a row depends on that row only, so results do not depend on the number of
 //! threads.
 
-use crate::compressed::CompressedRows;
+use crate::compressed::{CompressedRows, Entries};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::kernel::{Cut, Entries, Float, Rate, SLACK, TILE_CLASSES};
+use crate::kernel::{Cut, Float, Rate, SLACK, TILE_CLASSES};
 use crate::logits::{Logits, packed_start};
 use crate::transform::{Kept, Report, Rule, Scratch};
 
@@ -42,16 +42,8 @@ struct Worker<'a, E: Element> {
     input: Vec<E::Compute>,
     /// Its result, where it cannot be written to its place.
     output: Vec<E::Compute>,
-    /// The entries of its result, likewise.
-    wide: Vec<E::Compute>,
-}
-
-/// The compressed rows of one block.
-#[derive(Default)]
-struct Block<E> {
-    counts: Vec<u32>,
-    columns: Vec<u32>,
-    values: Vec<E>,
+    /// The same, compressed.
+    wide: CompressedRows<E::Compute>,
 }
 
 impl<'a, E: Element> Worker<'a, E> {
@@ -63,7 +55,7 @@ impl<'a, E: Element> Worker<'a, E> {
             scratch: Scratch::new(logits.classes()),
             input: Vec::new(),
             output: Vec::new(),
-            wide: Vec::new(),
+            wide: CompressedRows::new(),
         }
     }
 
@@ -84,30 +76,25 @@ impl<'a, E: Element> Worker<'a, E> {
         Ok(vacuous)
     }
 
-    /// The distributions of some rows, compressed: their numbers of entries, and the entries, for
-    /// which there must be room for all classes and [`SLACK`].
+    /// The distributions of some rows, added to compressed ones.
     fn compressed(
         &mut self,
         start: usize,
         count: usize,
-        counts: &mut Vec<u32>,
-        columns: &mut [u32],
-        values: &mut [E],
+        out: &mut CompressedRows<E>,
     ) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, count, &mut self.input);
-        counts.clear();
         let (rule, rate, scratch) = (self.rule, self.rate, &mut self.scratch);
+        let Entries { ends, base, columns, values } = out.writer(rows.len() + SLACK);
         if let Some(values) = E::as_compute_mut(values) {
-            let entries = Entries { counts, columns, values };
+            let entries = Entries { ends, base, columns, values };
             return compress_rows(rule, rows, start, classes, rate, entries, scratch);
         }
-        self.wide.resize(rows.len() + SLACK, Default::default());
-        let entries = Entries { counts, columns, values: &mut self.wide };
+        self.wide.reset(classes);
+        let entries = self.wide.writer(rows.len() + SLACK);
         let vacuous = compress_rows(rule, rows, start, classes, rate, entries, scratch)?;
-        for (value, &wide) in values.iter_mut().zip(&self.wide) {
-            *value = E::narrow(wide);
-        }
+        out.add_wide(&self.wide);
         Ok(vacuous)
     }
 
@@ -186,25 +173,26 @@ fn dense_rows<F: Float>(
     Ok(vacuous)
 }
 
-/// The distributions of packed rows, compressed into counts, columns and values; the number of
-/// vacuous ones.
+/// The distributions of packed rows, compressed; the number of vacuous ones. There must be room for
+/// all classes and [`SLACK`].
 fn compress_rows<F: Float>(
     rule: &Rule,
     rows: &[F],
     first: usize,
     classes: usize,
     rate: Rate,
-    Entries { counts, columns, values }: Entries<'_, F>,
+    Entries { ends, base, columns, values }: Entries<'_, F>,
     scratch: &mut Scratch<F>,
 ) -> Result<usize> {
     if classes <= TILE_CLASSES
         && let Some(tile) = rule.tile(rate)
     {
-        let entries = Entries { counts, columns, values };
+        let before = ends.len();
+        let entries = Entries { ends, base, columns, values };
         if let Some(vacuous) = F::tile_compressed(tile, rows, classes, rate, entries) {
             return Ok(vacuous);
         }
-        counts.clear();
+        ends.truncate(before);
     }
     let mut vacuous = 0;
     let mut end = 0;
@@ -221,8 +209,8 @@ fn compress_rows<F: Float>(
                 Kept::Listed(count) => {
                     columns[end..end + count].copy_from_slice(&scratch.columns[..count]);
                     values[end..end + count].copy_from_slice(&scratch.values[..count]);
-                    counts.push(count as u32);
                     end += count;
+                    ends.push(base + end);
                 }
             }
         }
@@ -234,8 +222,8 @@ fn compress_rows<F: Float>(
             let count = F::compact(row, threshold, columns, values, ahead);
             let sum = F::exp_all(&mut values[..count], max, rate);
             F::scale(&mut values[..count], 1.0 / sum);
-            counts.push(count as u32);
             end += count;
+            ends.push(base + end);
         }
     }
     Ok(vacuous)
@@ -322,18 +310,14 @@ pub(crate) fn compressed<E: Element>(
     let size = |start: usize| (logits.row_count() - start).min(rows);
     if !logits.is_parallel() {
         let mut worker = Worker::new(rule, logits);
-        let mut counts = Vec::with_capacity(rows);
         for start in (0..logits.row_count()).step_by(rows) {
-            let (columns, values) = out.room(size(start) * logits.classes() + SLACK);
-            report.vacuous +=
-                worker.compressed(start, size(start), &mut counts, columns, values)?;
-            out.commit(counts.iter().copied());
+            report.vacuous += worker.compressed(start, size(start), out)?;
         }
         return Ok(report);
     }
     // Where the rows of a block go is only known when all blocks before it are there.
-    let mut wave: Vec<Block<E>> = Vec::new();
-    wave.resize_with(WAVE.min(logits.row_count().div_ceil(rows)), Block::default);
+    let mut wave = Vec::new();
+    wave.resize_with(WAVE.min(logits.row_count().div_ceil(rows)), CompressedRows::new);
     for start in (0..logits.row_count()).step_by(rows * WAVE) {
         let left = (logits.row_count() - start).div_ceil(rows).min(WAVE);
         report.vacuous += for_blocks(
@@ -343,10 +327,8 @@ pub(crate) fn compressed<E: Element>(
             || Worker::new(rule, logits),
             |worker, i, block| {
                 let start = start + i * rows;
-                let Block { counts, columns, values } = &mut block[0];
-                columns.resize(rows * logits.classes() + SLACK, 0);
-                values.resize(rows * logits.classes() + SLACK, E::default());
-                worker.compressed(start, size(start), counts, columns, values)
+                block[0].reset(logits.classes());
+                worker.compressed(start, size(start), &mut block[0])
             },
         )?;
         append(&wave[..left], out);
@@ -354,17 +336,17 @@ pub(crate) fn compressed<E: Element>(
     Ok(report)
 }
 
-/// Appends blocks to rows, on all threads.
-fn append<E: Element>(blocks: &[Block<E>], out: &mut CompressedRows<E>) {
-    let stored = |block: &Block<E>| block.counts.iter().map(|&count| count as usize).sum();
-    let (mut indices, mut values) = out.room(blocks.iter().map(stored).sum());
+/// Appends blocks of rows to others, on all threads.
+fn append<E: Element>(blocks: &[CompressedRows<E>], out: &mut CompressedRows<E>) {
+    let entries = out.writer(blocks.iter().map(CompressedRows::stored).sum());
+    let (mut columns, mut values) = (entries.columns, entries.values);
     let mut places = Vec::with_capacity(blocks.len());
     for block in blocks {
-        let (columns, rest) = indices.split_at_mut(stored(block));
-        indices = rest;
-        let (kept, rest) = values.split_at_mut(stored(block));
+        let (block_columns, rest) = columns.split_at_mut(block.stored());
+        columns = rest;
+        let (block_values, rest) = values.split_at_mut(block.stored());
         values = rest;
-        places.push((block, columns, kept));
+        places.push((block, block_columns, block_values));
     }
     let copied = for_blocks(
         true,
@@ -372,14 +354,16 @@ fn append<E: Element>(blocks: &[Block<E>], out: &mut CompressedRows<E>) {
         1,
         || (),
         |(), _, place| {
-            let (block, columns, kept) = &mut place[0];
-            columns.copy_from_slice(&block.columns[..columns.len()]);
-            kept.copy_from_slice(&block.values[..kept.len()]);
+            let (block, columns, values) = &mut place[0];
+            columns.copy_from_slice(block.indices());
+            values.copy_from_slice(block.values());
             Ok(0)
         },
     );
     debug_assert!(copied.is_ok(), "copying does not fail");
-    out.commit(blocks.iter().flat_map(|block| block.counts.iter().copied()));
+    for block in blocks {
+        out.add_ends(&block.indptr()[1..]);
+    }
 }
 
 /// See [`crate::TransformExt::support_sizes`].

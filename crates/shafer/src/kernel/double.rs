@@ -1,6 +1,7 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Cut, Entries, Float, Max, Rate, Scan, TileRule};
+use super::{Above, Cut, Float, Max, Rate, Scan, TileRule};
+use crate::compressed::Entries;
 use crate::numerics::Sum;
 
 impl Float for f64 {

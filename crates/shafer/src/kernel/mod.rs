@@ -12,8 +12,9 @@ mod single;
 mod tile;
 
 pub(crate) use gibbs::Rate;
-pub(crate) use tile::{Entries, TILE_CLASSES, TileRule};
+pub(crate) use tile::{TILE_CLASSES, TileRule};
 
+use crate::compressed::Entries;
 use crate::element::Element;
 use crate::numerics::Sum;
 

@@ -3,7 +3,8 @@
 use fearless_simd::{Level, dispatch, prelude::*};
 
 use super::gibbs::{Exp, General, Plain};
-use super::{Above, Cut, Entries, Float, Max, Rate, Scan, TileRule, prefetch, tile};
+use super::{Above, Cut, Float, Max, Rate, Scan, TileRule, prefetch, tile};
+use crate::compressed::Entries;
 use crate::numerics::Sum;
 
 /// This many vectors of terms are added in `f32` before their sum goes on in `f64`: the sum of

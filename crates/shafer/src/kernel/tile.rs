@@ -3,7 +3,8 @@
 use fearless_simd::prelude::*;
 
 use super::gibbs::{Exp, FAR, General, Plain};
-use super::{Rate, SLACK};
+use super::{Rate, SLACK, prefetch};
+use crate::compressed::Entries;
 
 /// The longest row that this path takes.
 pub(crate) const TILE_CLASSES: usize = 32;
@@ -22,18 +23,12 @@ pub(crate) enum TileRule {
     NearMax { distance: f64 },
 }
 
-/// Compressed rows in the making.
-#[derive(Debug)]
-pub(crate) struct Entries<'a, F> {
-    /// How many entries each row has.
-    pub(crate) counts: &'a mut Vec<u32>,
-    /// The entries, with room for [`SLACK`] more than there can be.
-    pub(crate) columns: &'a mut [u32],
-    pub(crate) values: &'a mut [F],
-}
-
 /// A tile and what vectors may touch after it.
 type Buffer = [f32; TILE_CLASSES * MAX_LANES + SLACK];
+
+/// How far ahead in memory to ask for what comes next, in elements; and how many of them come at once.
+const AHEAD: usize = 1024;
+const LINE: usize = 16;
 
 /// Marks what is dropped: survivors can be 0 too, if their probability underflows.
 const DROPPED: f32 = -1.0;
@@ -52,6 +47,9 @@ pub(crate) fn dense<S: Simd>(
     let mut out = out.chunks_mut(classes * S::f32s::LEN);
     tiles(simd, rule, rows, classes, rate, 0.0, |tile, _| {
         if let Some(out) = out.next() {
+            for line in out.chunks(LINE) {
+                prefetch::write(line, AHEAD);
+            }
             to_rows(simd, tile, classes, classes, &mut packed);
             out.copy_from_slice(&packed[..out.len()]);
         }
@@ -69,12 +67,10 @@ pub(crate) fn compressed<S: Simd>(
     entries: Entries<'_, f32>,
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
-    let Entries { counts, columns, values } = entries;
-    // The columns of each vector of a row, and which of its lanes are in the row.
+    let Entries { ends, base, columns, values } = entries;
+    // The columns of each vector of a row.
     let column: [_; TILE_CLASSES / 4] =
         std::array::from_fn(|i| S::u32s::from_fn(simd, |lane| (i * lanes + lane) as u32));
-    let in_row: [_; TILE_CLASSES / 4] =
-        std::array::from_fn(|i| (1_u64 << classes.saturating_sub(i * lanes).min(lanes)) - 1);
     // Rows start where vectors do, so that what is loaded is what was just stored.
     let pitch = classes.next_multiple_of(lanes);
     let mut packed: Buffer = [0.0; _];
@@ -82,16 +78,17 @@ pub(crate) fn compressed<S: Simd>(
     tiles(simd, rule, rows, classes, rate, DROPPED, |tile, rows| {
         to_rows(simd, tile, classes, pitch, &mut packed);
         for row in packed.chunks_exact(pitch).take(rows) {
-            let before = end;
-            for ((x, in_row), column) in row.chunks_exact(lanes).zip(in_row).zip(column) {
+            prefetch::write(&values[end..], AHEAD);
+            prefetch::write(&columns[end..], AHEAD);
+            for (x, column) in row.chunks_exact(lanes).zip(column) {
                 let x = S::f32s::from_slice(simd, x);
-                let keep = x.simd_ge(0.0) & S::mask32s::from_bitmask(simd, in_row);
+                let keep = x.simd_ge(0.0);
                 // The lanes past the last survivor are overwritten by what comes next.
                 x.compress(keep).store_slice(&mut values[end..end + lanes]);
                 column.compress(keep).store_slice(&mut columns[end..end + lanes]);
                 end += keep.to_bitmask().count_ones() as usize;
             }
-            counts.push((end - before) as u32);
+            ends.push(base + end);
         }
     })
 }
@@ -109,16 +106,24 @@ fn tiles<S: Simd>(
     mut finish: impl FnMut(&Buffer, usize),
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
+    let beyond = classes.next_multiple_of(lanes) - classes;
     // Lanes without a row of their own must not stop the others: zeros do no harm.
     let mut packed: Buffer = [0.0; _];
     let mut tile: Buffer = [0.0; _];
     let mut vacuous = 0;
     for rows in rows.chunks(classes * lanes) {
         let count = rows.len() / classes;
+        for line in rows.chunks(LINE) {
+            prefetch::read(line, AHEAD);
+        }
         packed[..rows.len()].copy_from_slice(rows);
         to_lanes(simd, &packed, classes, &mut tile);
         let equal = lanewise(simd, rule, &mut tile[..classes * lanes], rate, dropped)?;
         vacuous += (equal & ((1 << count) - 1)).count_ones() as usize;
+        // Vectors that reach past the end of a row must not find anything there.
+        for vector in tile[classes * lanes..].chunks_exact_mut(lanes).take(beyond) {
+            S::f32s::simd_from(simd, dropped).store_slice(vector);
+        }
         finish(&tile, count);
     }
     Some(vacuous)
