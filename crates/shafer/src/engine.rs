@@ -9,6 +9,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::kernel::{Cut, Float, Rate, SLACK, TILE_CLASSES};
 use crate::logits::{Logits, packed_start};
+use crate::sink::{CompressedSink, DenseSink, Sink, SizeSink};
 use crate::transform::{Kept, Report, Rule, Scratch};
 
 /// How many logits a block has, more or less.
@@ -20,7 +21,7 @@ const WAVE: usize = 64;
 
 /// How many logits are worked on between two looks at the memory, and the most rows that can be.
 const GROUP: usize = 2048;
-const MAX_GROUP: usize = 64;
+pub(crate) const MAX_GROUP: usize = 64;
 
 /// Rows longer than this would push each other out of the second-level cache if the next one was
 /// asked for while one is worked on; there, the near future must do.
@@ -63,14 +64,13 @@ impl<'a, E: Element> Worker<'a, E> {
     fn dense(&mut self, start: usize, out: &mut [E]) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, out.len() / classes, &mut self.input);
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
         if let Some(out) = E::as_compute_mut(out) {
-            return dense_rows(self.rule, rows, start, classes, self.rate, out, &mut self.scratch);
+            return block.write(&mut DenseSink::new(out), &mut self.scratch);
         }
         self.output.resize(out.len(), Default::default());
-        let wide = &mut self.output;
-        let vacuous =
-            dense_rows(self.rule, rows, start, classes, self.rate, wide, &mut self.scratch)?;
-        for (out, &p) in out.iter_mut().zip(&*wide) {
+        let vacuous = block.write(&mut DenseSink::new(&mut self.output), &mut self.scratch)?;
+        for (out, &p) in out.iter_mut().zip(&self.output) {
             *out = E::narrow(p);
         }
         Ok(vacuous)
@@ -85,15 +85,15 @@ impl<'a, E: Element> Worker<'a, E> {
     ) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, count, &mut self.input);
-        let (rule, rate, scratch) = (self.rule, self.rate, &mut self.scratch);
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
         let Entries { ends, base, columns, values } = out.writer(rows.len() + SLACK);
         if let Some(values) = E::as_compute_mut(values) {
             let entries = Entries { ends, base, columns, values };
-            return compress_rows(rule, rows, start, classes, rate, entries, scratch);
+            return block.write(&mut CompressedSink::new(entries), &mut self.scratch);
         }
         self.wide.reset(classes);
         let entries = self.wide.writer(rows.len() + SLACK);
-        let vacuous = compress_rows(rule, rows, start, classes, rate, entries, scratch)?;
+        let vacuous = block.write(&mut CompressedSink::new(entries), &mut self.scratch)?;
         out.add_wide(&self.wide);
         Ok(vacuous)
     }
@@ -102,139 +102,61 @@ impl<'a, E: Element> Worker<'a, E> {
     fn support_sizes(&mut self, start: usize, sizes: &mut [u32]) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, sizes.len(), &mut self.input);
-        let mut vacuous = 0;
-        for (i, (row, size)) in rows.chunks_exact(classes).zip(sizes).enumerate() {
-            let selection = self
-                .rule
-                .select(row, self.rate, &mut self.scratch)
-                .map_err(|error| error.at_row(start + i))?;
-            vacuous += usize::from(selection.vacuous);
-            *size = match selection.kept {
-                Kept::Above(cut) => E::Compute::above(row, cut.threshold).count as u32,
-                Kept::Listed(count) => count as u32,
-            };
-        }
-        Ok(vacuous)
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        block.write(&mut SizeSink::new(sizes), &mut self.scratch)
     }
 }
 
-/// The distributions of packed rows; the number of vacuous ones. `first` is the number of the first
-/// row, for errors.
-fn dense_rows<F: Float>(
-    rule: &Rule,
-    rows: &[F],
-    first: usize,
+/// Packed rows, and what to do with them.
+struct Block<'a, F> {
+    rule: &'a Rule,
+    rows: &'a [F],
+    /// The number of the first row, for errors.
+    start: usize,
     classes: usize,
     rate: Rate,
-    out: &mut [F],
-    scratch: &mut Scratch<F>,
-) -> Result<usize> {
-    if classes <= TILE_CLASSES
-        && let Some(tile) = rule.tile(rate)
-        && let Some(vacuous) = F::tile(tile, rows, classes, rate, out)
-    {
-        return Ok(vacuous);
-    }
-    let mut vacuous = 0;
-    let (group, ahead) = grouping(classes);
-    let rows = rows.chunks(group * classes).zip(out.chunks_mut(group * classes));
-    for (number, (rows, out)) in rows.enumerate() {
-        let mut cuts = [Cut::default(); MAX_GROUP];
-        for (i, (row, out)) in
-            rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes)).enumerate()
+}
+
+impl<F: Float> Block<'_, F> {
+    /// Chooses the classes of the rows and writes what comes of them; the number of vacuous rows.
+    fn write(&self, sink: &mut impl Sink<F>, scratch: &mut Scratch<F>) -> Result<usize> {
+        let Self { rule, rows, start, classes, rate } = *self;
+        if classes <= TILE_CLASSES
+            && let Some(tile) = rule.tile(rate)
+            && let Some(vacuous) = sink.tile(tile, rows, classes, rate)
         {
-            let selection = rule
-                .select(row, rate, scratch)
-                .map_err(|error| error.at_row(first + number * group + i))?;
-            vacuous += usize::from(selection.vacuous);
-            match selection.kept {
-                Kept::Above(cut) => cuts[i] = cut,
-                Kept::Listed(count) => {
-                    out.fill(F::default());
-                    for (&column, &value) in scratch.columns[..count].iter().zip(&scratch.values) {
-                        out[column as usize] = value;
+            return Ok(vacuous);
+        }
+        // A few rows at a time: the choice for one overlaps with the reading of the next, and what
+        // is to be read and written for the next few is asked for while these are computed.
+        let group = (GROUP / classes).clamp(1, MAX_GROUP);
+        let ahead = if group * classes <= FAR_AHEAD { group * classes } else { NEAR_AHEAD };
+        let mut vacuous = 0;
+        for (number, rows) in rows.chunks(group * classes).enumerate() {
+            let mut cuts = [Cut::default(); MAX_GROUP];
+            let mut count = 0;
+            for (i, row) in rows.chunks_exact(classes).enumerate() {
+                let selection = rule
+                    .select(row, rate, scratch)
+                    .map_err(|error| error.at_row(start + number * group + i))?;
+                vacuous += usize::from(selection.vacuous);
+                match selection.kept {
+                    Kept::Listed(n) => {
+                        sink.listed(&scratch.columns[..n], &scratch.values[..n], classes);
+                    }
+                    Kept::Above(cut) => {
+                        cuts[count] = cut;
+                        count += 1;
                     }
                 }
             }
-        }
-        if rule.lists() {
-            continue;
-        }
-        let mut sums = [0.0; MAX_GROUP];
-        for (i, (row, out)) in
-            rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes)).enumerate()
-        {
-            sums[i] = F::exp_above(row, out, cuts[i], rate, ahead);
-        }
-        for (out, sum) in out.chunks_exact_mut(classes).zip(sums) {
-            F::scale(out, 1.0 / sum);
-        }
-    }
-    Ok(vacuous)
-}
-
-/// The distributions of packed rows, compressed; the number of vacuous ones. There must be room for
-/// all classes and [`SLACK`].
-fn compress_rows<F: Float>(
-    rule: &Rule,
-    rows: &[F],
-    first: usize,
-    classes: usize,
-    rate: Rate,
-    Entries { ends, base, columns, values }: Entries<'_, F>,
-    scratch: &mut Scratch<F>,
-) -> Result<usize> {
-    if classes <= TILE_CLASSES
-        && let Some(tile) = rule.tile(rate)
-    {
-        let before = ends.len();
-        let entries = Entries { ends, base, columns, values };
-        if let Some(vacuous) = F::tile_compressed(tile, rows, classes, rate, entries) {
-            return Ok(vacuous);
-        }
-        ends.truncate(before);
-    }
-    let mut vacuous = 0;
-    let mut end = 0;
-    let (group, ahead) = grouping(classes);
-    for (number, rows) in rows.chunks(group * classes).enumerate() {
-        let mut cuts = [Cut::default(); MAX_GROUP];
-        for (i, row) in rows.chunks_exact(classes).enumerate() {
-            let selection = rule
-                .select(row, rate, scratch)
-                .map_err(|error| error.at_row(first + number * group + i))?;
-            vacuous += usize::from(selection.vacuous);
-            match selection.kept {
-                Kept::Above(cut) => cuts[i] = cut,
-                Kept::Listed(count) => {
-                    columns[end..end + count].copy_from_slice(&scratch.columns[..count]);
-                    values[end..end + count].copy_from_slice(&scratch.values[..count]);
-                    end += count;
-                    ends.push(base + end);
-                }
+            // Either all rows are listed or none is: that depends on the rule.
+            if count > 0 {
+                sink.above(rows, &cuts[..count], rate, ahead);
             }
         }
-        if rule.lists() {
-            continue;
-        }
-        for (row, Cut { threshold, max }) in rows.chunks_exact(classes).zip(cuts) {
-            let (columns, values) = (&mut columns[end..], &mut values[end..]);
-            let count = F::compact(row, threshold, columns, values, ahead);
-            let sum = F::exp_all(&mut values[..count], max, rate);
-            F::scale(&mut values[..count], 1.0 / sum);
-            end += count;
-            ends.push(base + end);
-        }
+        Ok(vacuous)
     }
-    Ok(vacuous)
-}
-
-/// Rows are worked on a few at a time: the choice for one overlaps with the reading of the next, and
-/// what is to be read and written for the next few is asked for while these are computed. How many
-/// at a time, and how far ahead to ask.
-fn grouping(classes: usize) -> (usize, usize) {
-    let group = (GROUP / classes).clamp(1, MAX_GROUP);
-    (group, if group * classes <= FAR_AHEAD { group * classes } else { NEAR_AHEAD })
 }
 
 /// See [`crate::TransformExt::dense`].

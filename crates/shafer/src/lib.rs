@@ -16,6 +16,7 @@ mod normalise;
 mod numerics;
 mod product;
 mod sample;
+mod sink;
 mod target;
 mod transform;
 

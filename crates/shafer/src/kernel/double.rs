@@ -115,7 +115,7 @@ impl Float for f64 {
         _: &[Self],
         _: usize,
         _: Rate,
-        _: Entries<'_, Self>,
+        _: &mut Entries<'_, Self>,
     ) -> Option<usize> {
         None
     }

@@ -90,7 +90,7 @@ pub(crate) trait Float: Element<Compute = Self> {
         rows: &[Self],
         classes: usize,
         rate: Rate,
-        entries: Entries<'_, Self>,
+        entries: &mut Entries<'_, Self>,
     ) -> Option<usize>;
 }
 

@@ -100,7 +100,7 @@ impl Float for f32 {
         rows: &[Self],
         classes: usize,
         rate: Rate,
-        entries: Entries<'_, Self>,
+        entries: &mut Entries<'_, Self>,
     ) -> Option<usize> {
         dispatch!(Level::new(), simd => tile::compressed(simd, rule, rows, classes, rate, entries))
     }

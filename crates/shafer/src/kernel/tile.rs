@@ -64,7 +64,7 @@ pub(crate) fn compressed<S: Simd>(
     rows: &[f32],
     classes: usize,
     rate: Rate,
-    entries: Entries<'_, f32>,
+    entries: &mut Entries<'_, f32>,
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
     let Entries { ends, base, columns, values } = entries;
@@ -88,7 +88,7 @@ pub(crate) fn compressed<S: Simd>(
                 column.compress(keep).store_slice(&mut columns[end..end + lanes]);
                 end += keep.to_bitmask().count_ones() as usize;
             }
-            ends.push(base + end);
+            ends.push(*base + end);
         }
     })
 }

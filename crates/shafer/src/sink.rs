@@ -1,0 +1,141 @@
+//! What becomes of rows whose classes have been chosen: dense, compressed, or counted.
+
+use crate::compressed::Entries;
+use crate::kernel::{Cut, Float, Rate, TileRule};
+
+/// Takes rows in order.
+pub(crate) trait Sink<F: Float> {
+    /// Short rows all at once, if there is a way and they are not at fault; the number of vacuous
+    /// ones.
+    fn tile(&mut self, rule: TileRule, rows: &[F], classes: usize, rate: Rate) -> Option<usize>;
+
+    /// The next row, of which these columns are kept with these probabilities.
+    fn listed(&mut self, columns: &[u32], probabilities: &[F], classes: usize);
+
+    /// The next rows, one a cut, of which what lies above the cut is kept. What lies `ahead`
+    /// elements later in memory comes after them.
+    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], rate: Rate, ahead: usize);
+}
+
+/// Writes distributions with their zeros.
+pub(crate) struct DenseSink<'a, F> {
+    out: &'a mut [F],
+}
+
+impl<'a, F> DenseSink<'a, F> {
+    pub(crate) fn new(out: &'a mut [F]) -> Self {
+        Self { out }
+    }
+
+    fn next(&mut self, len: usize) -> &'a mut [F] {
+        let (next, rest) = std::mem::take(&mut self.out).split_at_mut(len);
+        self.out = rest;
+        next
+    }
+}
+
+impl<F: Float> Sink<F> for DenseSink<'_, F> {
+    fn tile(&mut self, rule: TileRule, rows: &[F], classes: usize, rate: Rate) -> Option<usize> {
+        F::tile(rule, rows, classes, rate, self.out)
+    }
+
+    fn listed(&mut self, columns: &[u32], probabilities: &[F], classes: usize) {
+        let out = self.next(classes);
+        out.fill(F::default());
+        for (&column, &p) in columns.iter().zip(probabilities) {
+            out[column as usize] = p;
+        }
+    }
+
+    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], rate: Rate, ahead: usize) {
+        let classes = rows.len() / cuts.len();
+        let out = self.next(rows.len());
+        let mut sums = [0.0; crate::engine::MAX_GROUP];
+        let pairs = rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes));
+        for (((row, out), &cut), sum) in pairs.zip(cuts).zip(&mut sums) {
+            *sum = F::exp_above(row, out, cut, rate, ahead);
+        }
+        for (out, sum) in out.chunks_exact_mut(classes).zip(sums) {
+            F::scale(out, 1.0 / sum);
+        }
+    }
+}
+
+/// Writes what is kept and nothing else.
+pub(crate) struct CompressedSink<'a, F> {
+    entries: Entries<'a, F>,
+    /// How many entries have been written.
+    end: usize,
+}
+
+impl<'a, F> CompressedSink<'a, F> {
+    /// There must be room for all classes, and [`crate::kernel::SLACK`] more.
+    pub(crate) fn new(entries: Entries<'a, F>) -> Self {
+        Self { entries, end: 0 }
+    }
+
+    fn end_row(&mut self, count: usize) {
+        self.end += count;
+        self.entries.ends.push(self.entries.base + self.end);
+    }
+}
+
+impl<F: Float> Sink<F> for CompressedSink<'_, F> {
+    fn tile(&mut self, rule: TileRule, rows: &[F], classes: usize, rate: Rate) -> Option<usize> {
+        let before = self.entries.ends.len();
+        let vacuous = F::tile_compressed(rule, rows, classes, rate, &mut self.entries);
+        if vacuous.is_none() {
+            self.entries.ends.truncate(before);
+        }
+        vacuous
+    }
+
+    fn listed(&mut self, columns: &[u32], probabilities: &[F], _: usize) {
+        let count = columns.len();
+        self.entries.columns[self.end..][..count].copy_from_slice(columns);
+        self.entries.values[self.end..][..count].copy_from_slice(probabilities);
+        self.end_row(count);
+    }
+
+    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], rate: Rate, ahead: usize) {
+        let classes = rows.len() / cuts.len();
+        for (row, &Cut { threshold, max }) in rows.chunks_exact(classes).zip(cuts) {
+            let columns = &mut self.entries.columns[self.end..];
+            let values = &mut self.entries.values[self.end..];
+            let count = F::compact(row, threshold, columns, values, ahead);
+            let sum = F::exp_all(&mut values[..count], max, rate);
+            F::scale(&mut values[..count], 1.0 / sum);
+            self.end_row(count);
+        }
+    }
+}
+
+/// Counts what is kept.
+pub(crate) struct SizeSink<'a> {
+    sizes: std::slice::IterMut<'a, u32>,
+}
+
+impl<'a> SizeSink<'a> {
+    pub(crate) fn new(sizes: &'a mut [u32]) -> Self {
+        Self { sizes: sizes.iter_mut() }
+    }
+}
+
+impl<F: Float> Sink<F> for SizeSink<'_> {
+    fn tile(&mut self, _: TileRule, _: &[F], _: usize, _: Rate) -> Option<usize> {
+        None
+    }
+
+    fn listed(&mut self, columns: &[u32], _: &[F], _: usize) {
+        if let Some(size) = self.sizes.next() {
+            *size = columns.len() as u32;
+        }
+    }
+
+    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], _: Rate, _: usize) {
+        let classes = rows.len() / cuts.len();
+        for ((row, cut), size) in rows.chunks_exact(classes).zip(cuts).zip(&mut self.sizes) {
+            *size = F::above(row, cut.threshold).count as u32;
+        }
+    }
+}
