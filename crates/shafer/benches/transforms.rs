@@ -84,7 +84,7 @@ fn transforms(k: usize) -> Vec<(String, Box<dyn Transform>)> {
     let named = |name: &str, transform: Box<dyn Transform>| (name.to_owned(), transform);
     vec![
         named("softmax", Box::new(Softmax)),
-        named("evidential", Box::new(Evidential::default())),
+        named("evidential", Box::<Evidential>::default()),
         named("evidential_x3", Box::new(Evidential::with_rounds(3).unwrap())),
         named("sparsemax", Box::new(Sparsemax)),
         named("sparsegen_lin", Box::new(SparsegenLin::new(-1.0).unwrap())),

@@ -120,8 +120,9 @@ impl<'a, E: Element> Logits<'a, E> {
     }
 
     /// Masks out every class whose entry is `false`, as a logit of `-inf` does: it takes no part in
-    /// any mean, sum or count, and its probability is 0. One entry a class, or one an element (in
-    /// the C order of the array's shape).
+    /// any mean, sum or count, and its probability is 0, whatever its logit is: padding may hold
+    /// anything, a NaN included. One entry a class, or one an element (in the C order of the array's
+    /// shape).
     ///
     /// # Errors
     /// The mask has another length.
@@ -292,8 +293,7 @@ impl<'a, E: Element> Logits<'a, E> {
                 if mask.len() == classes { 0 } else { packed_start(start + i, classes, inner) };
             let step = if mask.len() == classes { 1 } else { inner };
             for (class, x) in row.iter_mut().enumerate() {
-                // A NaN stays one: hiding it behind a mask would hide a fault.
-                if !mask[first + class * step] && *x == *x {
+                if !mask[first + class * step] {
                     *x = E::Compute::NEG_INFINITY;
                 }
             }

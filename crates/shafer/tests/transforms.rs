@@ -1,5 +1,6 @@
 //! The transforms against plain loops in double precision, and against themselves where two ways
 //! must give the same: one row or many, dense or compressed, one thread or all, any layout.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

@@ -4,7 +4,6 @@ use super::{Above, Cut, Entries, Float, Max, Rate, Scan, TileRule};
 use crate::numerics::Sum;
 
 impl Float for f64 {
-    const INFINITY: Self = f64::INFINITY;
     const NEG_INFINITY: Self = f64::NEG_INFINITY;
 
     fn next_down(self) -> Self {
@@ -42,7 +41,7 @@ impl Float for f64 {
     }
 
     fn below_infinity(row: &[Self]) -> bool {
-        row.iter().fold(true, |all, &x| all & (x < f64::INFINITY))
+        row.iter().all(|&x| x < f64::INFINITY)
     }
 
     fn above(row: &[Self], threshold: Self) -> Above {

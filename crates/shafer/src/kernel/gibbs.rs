@@ -109,7 +109,15 @@ impl<S: Simd> Exp<S> for General<S> {
         let x = x - self.shift;
         let rounded = x.mul_add(self.log2, self.round);
         let n = rounded - self.round;
-        let r = x.mul_sub(self.high, n * LN2_HIGH);
+        let r = if fused::<S>() {
+            x.mul_sub(self.high, n * LN2_HIGH)
+        } else {
+            // The product in parts of 12 bits, none of which is rounded.
+            let (x_high, x_low) = split(simd, x);
+            let (high_high, high_low) = split(simd, self.high);
+            let r = x_high * high_high - n * LN2_HIGH;
+            ((r + x_high * high_low) + x_low * high_high) + x_low * high_low
+        };
         let r = x.mul_add(self.low, r);
         let r = n.mul_add(-LN2_LOW, r);
         scaled(simd, r, rounded, keep)
@@ -132,16 +140,30 @@ impl<S: Simd> Exp<S> for Plain<S> {
     fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
         let rounded = x.mul_add(std::f32::consts::LOG2_E, self.round);
         let n = rounded - self.round;
-        // Every instruction set with vectors of this length multiplies and adds in one rounding.
         // ln 2 in one part is wrong by 2e-9, which does not matter: of `n` times that, the part
-        // that is common to the row goes away, and 1e-9 times 125 is left at the most.
-        let r = if S::f32s::LEN > 4 {
+        // that is common to the row goes away, and 125 times that is left at the most.
+        let r = if fused::<S>() {
             n.mul_add(-LN2, x)
         } else {
             n.mul_add(-LN2_LOW, n.mul_add(-LN2_HIGH, x))
         };
         scaled(simd, r, rounded, keep)
     }
+}
+
+/// Whether multiplication and addition are known to be one operation with one rounding: so it is in
+/// every instruction set with vectors of more than four lanes.
+#[inline(always)]
+fn fused<S: Simd>() -> bool {
+    S::f32s::LEN > 4
+}
+
+/// A number as the sum of two that have 12 significant bits each.
+#[inline(always)]
+fn split<S: Simd>(simd: S, x: S::f32s) -> (S::f32s, S::f32s) {
+    let bits: S::u32s = x.bitcast();
+    let high: S::f32s = (bits & S::u32s::simd_from(simd, 0xffff_f000)).bitcast();
+    (high, x - high)
 }
 
 /// What rounds to an integer and takes away that of the largest logit, so that the low bits of the

@@ -19,7 +19,6 @@ use crate::numerics::Sum;
 
 /// The type a row is computed in.
 pub(crate) trait Float: Element<Compute = Self> {
-    const INFINITY: Self;
     const NEG_INFINITY: Self;
 
     /// The next smaller value.

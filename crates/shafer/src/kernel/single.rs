@@ -6,15 +6,14 @@ use super::gibbs::{Exp, General, Plain};
 use super::{Above, Cut, Entries, Float, Max, Rate, Scan, TileRule, prefetch, tile};
 use crate::numerics::Sum;
 
-/// Terms are added in `f32` within a block of this many and in `f64` from block to block: the sum
-/// of 131,072 terms is then as good as the sum of a thousand.
-const BLOCK: usize = 1024;
+/// This many vectors of terms are added in `f32` before their sum goes on in `f64`: the sum of
+/// 131,072 terms is then as good as the sum of a few.
+const BLOCK: usize = 16;
 
 /// Logits of a page of memory: at its end the processor's own prefetching stops.
 const PAGE: usize = 1024;
 
 impl Float for f32 {
-    const INFINITY: Self = f32::INFINITY;
     const NEG_INFINITY: Self = f32::NEG_INFINITY;
 
     fn next_down(self) -> Self {
@@ -268,8 +267,8 @@ fn exp_above<S: Simd, G: Exp<S>>(
     let bound = S::f32s::simd_from(simd, threshold.max(rate.underflow(max)));
     let zero = S::f32s::simd_from(simd, 0.0);
     let gibbs = exp(simd, S::f32s::simd_from(simd, max), rate);
-    let mut total = 0.0;
-    for (row, out) in row.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+    let mut total = [S::f64s::simd_from(simd, 0.0); 2];
+    for (row, out) in row.chunks(BLOCK * lanes).zip(out.chunks_mut(BLOCK * lanes)) {
         let mut sum = zero;
         let mut inputs = row.chunks_exact(lanes);
         let mut outputs = out.chunks_exact_mut(lanes);
@@ -293,9 +292,11 @@ fn exp_above<S: Simd, G: Exp<S>>(
             sum += e;
             output.copy_from_slice(&e.as_slice()[..input.len()]);
         }
-        total += f64::from(sum.reduce_sum());
+        let (low, high) = sum.widen();
+        total[0] += low;
+        total[1] += high;
     }
-    total
+    (total[0] + total[1]).reduce_sum()
 }
 
 #[inline(always)]
@@ -309,8 +310,8 @@ fn exp_all<S: Simd, G: Exp<S>>(
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, rate.underflow(max));
     let gibbs = exp(simd, S::f32s::simd_from(simd, max), rate);
-    let mut total = 0.0;
-    for block in values.chunks_mut(BLOCK) {
+    let mut total = [S::f64s::simd_from(simd, 0.0); 2];
+    for block in values.chunks_mut(BLOCK * lanes) {
         let mut sum = S::f32s::simd_from(simd, 0.0);
         let mut vectors = block.chunks_exact_mut(lanes);
         for vector in &mut vectors {
@@ -326,9 +327,11 @@ fn exp_all<S: Simd, G: Exp<S>>(
             sum += e;
             tail.copy_from_slice(&e.as_slice()[..tail.len()]);
         }
-        total += f64::from(sum.reduce_sum());
+        let (low, high) = sum.widen();
+        total[0] += low;
+        total[1] += high;
     }
-    total
+    (total[0] + total[1]).reduce_sum()
 }
 
 #[inline(always)]

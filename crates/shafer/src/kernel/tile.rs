@@ -70,7 +70,11 @@ pub(crate) fn compressed<S: Simd>(
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
     let Entries { counts, columns, values } = entries;
-    let lane = S::u32s::from_fn(simd, |lane| lane as u32);
+    // The columns of each vector of a row, and which of its lanes are in the row.
+    let column: [_; TILE_CLASSES / 4] =
+        std::array::from_fn(|i| S::u32s::from_fn(simd, |lane| (i * lanes + lane) as u32));
+    let in_row: [_; TILE_CLASSES / 4] =
+        std::array::from_fn(|i| (1_u64 << classes.saturating_sub(i * lanes).min(lanes)) - 1);
     // Rows start where vectors do, so that what is loaded is what was just stored.
     let pitch = classes.next_multiple_of(lanes);
     let mut packed: Buffer = [0.0; _];
@@ -79,15 +83,12 @@ pub(crate) fn compressed<S: Simd>(
         to_rows(simd, tile, classes, pitch, &mut packed);
         for row in packed.chunks_exact(pitch).take(rows) {
             let before = end;
-            for (i, x) in row.chunks_exact(lanes).enumerate() {
-                let column = i * lanes;
+            for ((x, in_row), column) in row.chunks_exact(lanes).zip(in_row).zip(column) {
                 let x = S::f32s::from_slice(simd, x);
-                let in_row =
-                    S::mask32s::from_bitmask(simd, (1 << (classes - column).min(lanes)) - 1);
-                let keep = x.simd_ge(0.0) & in_row;
+                let keep = x.simd_ge(0.0) & S::mask32s::from_bitmask(simd, in_row);
                 // The lanes past the last survivor are overwritten by what comes next.
                 x.compress(keep).store_slice(&mut values[end..end + lanes]);
-                (lane + column as u32).compress(keep).store_slice(&mut columns[end..end + lanes]);
+                column.compress(keep).store_slice(&mut columns[end..end + lanes]);
                 end += keep.to_bitmask().count_ones() as usize;
             }
             counts.push((end - before) as u32);

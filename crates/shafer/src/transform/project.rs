@@ -194,9 +194,15 @@ fn solve_power(y: &mut Vec<f64>, exponent: f64) -> f64 {
         y.retain(|&y| y > low);
         let (mut value, mut slope) = (-1.0, 0.0);
         for u in y.iter().map(|&y| y - tau).filter(|&u| u > 0.0) {
-            let raised = power(u, exponent);
+            // u^e and its derivative.
+            let (raised, rise) = if exponent == 2.0 {
+                (u * u, 2.0 * u)
+            } else {
+                let raised = power(u, exponent);
+                (raised, exponent * raised / u)
+            };
             value += raised;
-            slope += exponent * raised / u;
+            slope += rise;
         }
         if value > 0.0 {
             low = tau;

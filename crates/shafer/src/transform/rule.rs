@@ -48,6 +48,7 @@ pub(crate) struct Scratch<F> {
     pub(crate) values: Vec<F>,
     pub(crate) work: Vec<F>,
     pub(crate) doubles: Vec<f64>,
+    pub(crate) pairs: Vec<(F, F)>,
 }
 
 impl<F: Float> Scratch<F> {
@@ -57,6 +58,7 @@ impl<F: Float> Scratch<F> {
             values: vec![F::default(); classes + SLACK],
             work: Vec::new(),
             doubles: Vec::new(),
+            pairs: Vec::new(),
         }
     }
 
@@ -141,22 +143,15 @@ impl Rule {
         rate: Rate,
         out: &mut [F],
     ) {
-        match *self {
-            Rule::Project(projection) => projection.vjp(row, p, upstream, rate, out),
-            // The Jacobian of an exponential family with a fixed support, (diag(p) - p p^T) / T.
-            _ => {
-                let mean = dot(p, upstream);
-                for ((out, &p), &g) in out.iter_mut().zip(p).zip(upstream) {
-                    *out = F::from_f64(rate.exact() * p.to_f64() * (g.to_f64() - mean));
-                }
-            }
+        if let Rule::Project(projection) = *self {
+            return projection.vjp(row, p, upstream, rate, out);
+        }
+        // The Jacobian of an exponential family with a fixed support, (diag(p) - p p^T) / T.
+        let mean: f64 = p.iter().zip(upstream).map(|(p, g)| p.to_f64() * g.to_f64()).sum();
+        for ((out, &p), &g) in out.iter_mut().zip(p).zip(upstream) {
+            *out = F::from_f64(rate.exact() * p.to_f64() * (g.to_f64() - mean));
         }
     }
-}
-
-/// The inner product, in double precision.
-pub(crate) fn dot<F: Float>(a: &[F], b: &[F]) -> f64 {
-    a.iter().zip(b).map(|(&a, &b)| a.to_f64() * b.to_f64()).sum()
 }
 
 /// The maximum of a row in which every logit is finite or masked, and not all are masked.
@@ -168,14 +163,11 @@ pub(crate) fn checked_max<F: Float>(row: &[F]) -> Result<F> {
 /// `max`, the maximum of a row that holds infinities, or sums so large that they look like it.
 pub(crate) fn check_infinities<F: Float>(row: &[F], max: F) -> Result<F> {
     if !F::below_infinity(row) {
-        let at = row.iter().position(|&x| !(x < F::INFINITY));
-        return Err(Error::Value {
-            what: "logit",
-            row: 0,
-            column: at.unwrap_or(0),
-            value: at.map_or(f64::NAN, |column| row[column].to_f64()),
-            rule: "must be finite, or -inf for a masked class",
-        });
+        let rule = "must be finite, or -inf for a masked class";
+        let bad = |&(_, value): &(usize, f64)| value.is_nan() || value == f64::INFINITY;
+        let found = row.iter().map(|x| x.to_f64()).enumerate().find(bad);
+        let (column, value) = found.unwrap_or((0, f64::NAN));
+        return Err(Error::Value { what: "logit", row: 0, column, value, rule });
     }
     if max == F::NEG_INFINITY {
         return Err(Error::Row {

@@ -1,10 +1,12 @@
 //! Top-p.
 
+use std::cmp::Ordering;
+
 use super::rule::{Scratch, Selection, checked_max};
 use super::top_k::take_one;
 use super::{Rule, Transform, parameter};
 use crate::error::Result;
-use crate::kernel::{Cut, Float, Rate};
+use crate::kernel::{Above, Cut, Float, Rate};
 
 /// Top-p, or nucleus: softmax over the smallest set of most probable classes whose probabilities
 /// sum to at least `p`, renormalised. Of equal logits, the first are taken first.
@@ -60,18 +62,14 @@ pub(super) fn select<F: Float>(
     weights.clear();
     weights.resize(row.len(), F::default());
     F::exp_above(row, &mut weights, Cut { threshold: F::NEG_INFINITY, max }, rate, 0);
-    let (last, ties) = last_kept(p, row, &weights, max, rate, scratch);
+    let (last, mut ties) = last_kept(p, row, &weights, max, rate, scratch);
     scratch.work = weights;
-    let mut ties = ties;
     let count = scratch.list(row, last.next_down());
     let count = scratch.retain(count, |x| x > last || take_one(&mut ties));
     Ok(scratch.normalise(count, max, rate))
 }
 
 /// The smallest logit that is kept, and how many of those equal to it are.
-///
-/// Bisection over thresholds, each tried with one vectorised read of the row, until few logits are
-/// left in doubt; those are sorted.
 fn last_kept<F: Float>(
     p: f64,
     row: &[F],
@@ -80,16 +78,47 @@ fn last_kept<F: Float>(
     rate: Rate,
     scratch: &mut Scratch<F>,
 ) -> (F, usize) {
-    let total = F::weight_above(row, weights, F::NEG_INFINITY);
-    let target = p * total.sum.value();
-    // Whatever lies lower than this has a weight of exactly 0 in any of the types.
+    let all = F::weight_above(row, weights, F::NEG_INFINITY);
+    let target = p * all.sum.value();
+    let (low, high, mut sum) = if all.count <= FEW {
+        (F::NEG_INFINITY, max, 0.0)
+    } else {
+        narrow_down(target, row, weights, max, rate)
+    };
+    // In doubt is what lies above `low` and not above `high`. If that is still many, all are equal.
+    let count = scratch.list(row, low);
+    let doubtful = &mut scratch.pairs;
+    doubtful.clear();
+    let listed = scratch.columns[..count].iter().zip(&scratch.values);
+    doubtful.extend(
+        listed.filter(|(_, x)| **x <= high).map(|(&column, &x)| (x, weights[column as usize])),
+    );
+    doubtful.sort_unstable_by(|a, b| b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal));
+    let (mut last, mut ties) = (high, 0);
+    for &(x, weight) in &*doubtful {
+        if sum >= target && ties > 0 {
+            break;
+        }
+        ties = if x == last { ties + 1 } else { 1 };
+        last = x;
+        sum += weight.to_f64();
+    }
+    (last, ties)
+}
+
+/// Two thresholds, of which the weights above the lower one reach the target and those above the
+/// higher one, whose sum comes third, do not, and which have few logits between them.
+///
+/// Bisection, with one vectorised read of the row for each threshold that is tried.
+fn narrow_down<F: Float>(target: f64, row: &[F], weights: &[F], max: F, rate: Rate) -> (F, F, f64) {
     let mut high = max;
+    // Whatever lies lower than this has a weight of exactly 0 in any of the types.
     let mut low = F::floor_from(max.to_f64() - 800.0 / rate.exact());
     if low == high {
         low = high.next_down();
     }
     let mut above_low = F::weight_above(row, weights, low);
-    let mut above_high = F::weight_above(row, weights, high);
+    let mut above_high = Above { sum: 0.0.into(), count: 0 };
     while above_low.count - above_high.count > FEW {
         let middle = F::from_f64(low.to_f64() / 2.0 + high.to_f64() / 2.0);
         if !(low < middle && middle < high) {
@@ -102,22 +131,5 @@ fn last_kept<F: Float>(
             (high, above_high) = (middle, above);
         }
     }
-    // What is in doubt: `low < x <= high`. If that is still many, all of them are equal.
-    let count = scratch.list(row, low);
-    let count = scratch.retain(count, |x| x <= high);
-    let doubtful = &mut scratch.values[..count];
-    doubtful.sort_unstable_by(|a, b| b.partial_cmp(a).unwrap_or(std::cmp::Ordering::Equal));
-    let mut sum = above_high.sum.value();
-    let (mut last, mut ties) = (high, 0);
-    for &x in &*doubtful {
-        if sum >= target && ties > 0 {
-            break;
-        }
-        ties = if x == last { ties + 1 } else { 1 };
-        last = x;
-        let mut weight = [x];
-        F::exp_all(&mut weight, max, rate);
-        sum += weight[0].to_f64();
-    }
-    (last, ties)
+    (low, high, above_high.sum.value())
 }

@@ -193,7 +193,7 @@ fn entmax(z: &[f64], alpha: f64) -> Vec<f64> {
     };
     let (mut low, mut high) = (-1.0, 0.0);
     for _ in 0..200 {
-        let middle = (low + high) / 2.0;
+        let middle = f64::midpoint(low, high);
         if p(middle).iter().sum::<f64>() >= 1.0 { low = middle } else { high = middle }
     }
     let p = p(low);
