@@ -48,47 +48,116 @@ impl<E: PartialEq> PartialEq for CompressedRows<E> {
 
 impl<E> CompressedRows<E> {
     /// No rows.
+    ///
+    /// ```
+    /// assert_eq!(shafer::CompressedRows::<f32>::new().row_count(), 0);
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The number of classes of the rows it was made from.
+    ///
+    /// ```
+    /// use shafer::{Evidential, Logits, TransformExt};
+    ///
+    /// let rows = Evidential::default().compressed(&Logits::rows(&[1.0, 1.0, -2.0, 0.0, 3.0, 0.0], 3)?)?;
+    /// assert_eq!(rows.classes(), 3);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn classes(&self) -> usize {
         self.classes
     }
 
     /// The number of rows.
+    ///
+    /// ```
+    /// use shafer::{Evidential, Logits, TransformExt};
+    ///
+    /// let rows = Evidential::default().compressed(&Logits::rows(&[1.0, 1.0, -2.0, 0.0, 3.0, 0.0], 3)?)?;
+    /// assert_eq!(rows.row_count(), 2);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn row_count(&self) -> usize {
         self.indptr.len() - 1
     }
 
     /// The number of kept classes in all rows.
+    ///
+    /// ```
+    /// use shafer::{Evidential, Logits, TransformExt};
+    ///
+    /// let rows = Evidential::default().compressed(&Logits::rows(&[1.0, 1.0, -2.0, 0.0, 3.0, 0.0], 3)?)?;
+    /// assert_eq!(rows.stored(), 3);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn stored(&self) -> usize {
         self.indptr[self.indptr.len() - 1]
     }
 
     /// Where each row begins, and at last where the last one ends: one more than there are rows.
+    ///
+    /// ```
+    /// use shafer::{Evidential, Logits, TransformExt};
+    ///
+    /// let rows = Evidential::default().compressed(&Logits::rows(&[1.0, 1.0, -2.0, 0.0, 3.0, 0.0], 3)?)?;
+    /// assert_eq!(rows.indptr(), [0, 2, 3]);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn indptr(&self) -> &[usize] {
         &self.indptr
     }
 
     /// The kept classes.
+    ///
+    /// ```
+    /// use shafer::{Evidential, Logits, TransformExt};
+    ///
+    /// let rows = Evidential::default().compressed(&Logits::rows(&[1.0, 1.0, -2.0, 0.0, 3.0, 0.0], 3)?)?;
+    /// assert_eq!(rows.indices(), [0, 1, 1]);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn indices(&self) -> &[u32] {
         &self.indices[..self.stored()]
     }
 
     /// Their probabilities.
+    ///
+    /// ```
+    /// use shafer::{Evidential, Logits, TransformExt};
+    ///
+    /// let rows = Evidential::default().compressed(&Logits::rows(&[1.0, 1.0, -2.0, 0.0, 3.0, 0.0], 3)?)?;
+    /// assert_eq!(rows.values(), [0.5, 0.5, 1.0]);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn values(&self) -> &[E] {
         &self.values[..self.stored()]
     }
 
     /// The classes and the probabilities of one row.
+    ///
+    /// ```
+    /// use shafer::{Evidential, Logits, TransformExt};
+    ///
+    /// let rows = Evidential::default().compressed(&Logits::rows(&[1.0, 1.0, -2.0, 0.0, 3.0, 0.0], 3)?)?;
+    /// assert_eq!(rows.row(1), Some((&[1][..], &[1.0][..])));
+    /// assert_eq!(rows.row(2), None);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn row(&self, row: usize) -> Option<(&[u32], &[E])> {
         let (&start, &end) = (self.indptr.get(row)?, self.indptr.get(row + 1)?);
         Some((&self.indices[start..end], &self.values[start..end]))
     }
 
     /// All rows, in order.
+    ///
+    /// ```
+    /// use shafer::{Evidential, Logits, TransformExt};
+    ///
+    /// let rows = Evidential::default().compressed(&Logits::rows(&[1.0, 1.0, -2.0, 0.0, 3.0, 0.0], 3)?)?;
+    /// assert_eq!(rows.iter().map(|(classes, _)| classes.len()).collect::<Vec<_>>(), [2, 1]);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u32], &[E])> {
         self.indptr
             .windows(2)

@@ -189,6 +189,11 @@ impl<'a, E: Element> Logits<'a, E> {
     }
 
     /// The number of classes in each row.
+    ///
+    /// ```
+    /// assert_eq!(shafer::Logits::rows(&[0.0_f32; 12], 4)?.classes(), 4);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn classes(&self) -> usize {
         match self.layout {
             Layout::Packed { classes, .. } => classes,
@@ -197,6 +202,11 @@ impl<'a, E: Element> Logits<'a, E> {
     }
 
     /// The number of rows.
+    ///
+    /// ```
+    /// assert_eq!(shafer::Logits::rows(&[0.0_f32; 12], 4)?.row_count(), 3);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn row_count(&self) -> usize {
         match self.layout {
             Layout::Packed { rows, .. } => rows,
@@ -207,11 +217,21 @@ impl<'a, E: Element> Logits<'a, E> {
     }
 
     /// The number of logits: rows times classes.
+    ///
+    /// ```
+    /// assert_eq!(shafer::Logits::rows(&[0.0_f32; 12], 4)?.len(), 12);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.row_count() * self.classes()
     }
 
     /// Whether there are no rows.
+    ///
+    /// ```
+    /// assert!(shafer::Logits::rows(&[0.0_f32; 0], 4)?.is_empty());
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.row_count() == 0
     }

@@ -25,8 +25,15 @@ pub struct Entmax {
 }
 
 impl Entmax {
+    /// With this `alpha`.
+    ///
     /// # Errors
     /// `alpha` is less than 1, or closer to 1 than 1e-6 without being 1: use softmax there.
+    ///
+    /// ```
+    /// assert!(shafer::Entmax::new(1.5).is_ok());
+    /// assert!(shafer::Entmax::new(0.5).is_err());
+    /// ```
     pub fn new(alpha: f64) -> Result<Self> {
         let rule = "must be 1, or finite and at least 1.000001";
         let alpha = parameter("alpha", alpha, rule, |a| a == 1.0 || a >= 1.000_001)?;

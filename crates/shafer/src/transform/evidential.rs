@@ -64,6 +64,10 @@ impl Evidential {
     }
 
     /// The number of rounds.
+    ///
+    /// ```
+    /// assert_eq!(shafer::Evidential::default().rounds(), 1);
+    /// ```
     pub fn rounds(&self) -> usize {
         self.rounds.get()
     }

@@ -22,8 +22,15 @@ pub struct MinP {
 }
 
 impl MinP {
+    /// With this share of the best probability.
+    ///
     /// # Errors
     /// `p` is not between 0 (exclusive) and 1.
+    ///
+    /// ```
+    /// assert!(shafer::MinP::new(0.05).is_ok());
+    /// assert!(shafer::MinP::new(0.0).is_err());
+    /// ```
     pub fn new(p: f64) -> Result<Self> {
         let rule = "must be greater than 0 and at most 1";
         Ok(Self { p: parameter("p", p, rule, |p| p > 0.0 && p <= 1.0)? })

@@ -56,6 +56,14 @@ pub trait Transform: fmt::Debug + Send + Sync {
 }
 
 /// What a transform found out about a batch besides its distributions.
+///
+/// ```
+/// use shafer::{Evidential, Logits, TransformExt};
+///
+/// let report = Evidential::default().dense(&Logits::rows(&[1.0, 1.0, 0.0, 2.0], 2)?, &mut [0.0; 4])?;
+/// assert_eq!((report.rows, report.vacuous), (2, 1));
+/// # Ok::<(), shafer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -116,6 +124,17 @@ pub trait TransformExt: Transform {
     }
 
     /// As [`compressed`](Self::compressed), in place of what `rows` held, with its memory.
+    ///
+    /// ```
+    /// use shafer::{CompressedRows, Logits, Sparsemax, TransformExt};
+    ///
+    /// let mut rows = CompressedRows::new();
+    /// for logits in [[0.5, 0.0], [3.0, 0.0]] {
+    ///     Sparsemax.compressed_into(&Logits::row(&logits)?, &mut rows)?;
+    /// }
+    /// assert_eq!((rows.indices(), rows.values()), (&[0][..], &[1.0][..]));
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
     fn compressed_into<E: Element>(
         &self,
         logits: &Logits<'_, E>,

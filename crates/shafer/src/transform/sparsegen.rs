@@ -24,8 +24,15 @@ pub struct SparsegenLin {
 }
 
 impl SparsegenLin {
+    /// With this regularisation.
+    ///
     /// # Errors
     /// `lambda` is not less than 1.
+    ///
+    /// ```
+    /// assert!(shafer::SparsegenLin::new(-2.0).is_ok());
+    /// assert!(shafer::SparsegenLin::new(1.0).is_err());
+    /// ```
     pub fn new(lambda: f64) -> Result<Self> {
         let lambda = parameter("lambda", lambda, "must be finite and less than 1", |l| l < 1.0)?;
         Ok(Self { lambda })
@@ -61,8 +68,15 @@ pub struct SparsegenHg {
 }
 
 impl SparsegenHg {
+    /// With this trade-off.
+    ///
     /// # Errors
     /// `q` is negative. With 0, a row whose logits sum to 0 is an error too: it has no scale.
+    ///
+    /// ```
+    /// assert!(shafer::SparsegenHg::new(0.5).is_ok());
+    /// assert!(shafer::SparsegenHg::new(-0.5).is_err());
+    /// ```
     pub fn new(q: f64) -> Result<Self> {
         Ok(Self { q: parameter("q", q, "must be finite and not negative", |q| q >= 0.0)? })
     }

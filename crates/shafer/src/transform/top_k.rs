@@ -22,8 +22,15 @@ pub struct TopK {
 }
 
 impl TopK {
+    /// With this number of classes.
+    ///
     /// # Errors
     /// `k` is 0. Whether it is more than there are classes shows when rows are there.
+    ///
+    /// ```
+    /// assert!(shafer::TopK::new(3).is_ok());
+    /// assert!(shafer::TopK::new(0).is_err());
+    /// ```
     pub fn new(k: usize) -> Result<Self> {
         if k == 0 {
             return Err(Error::Parameter { name: "k", value: 0.0, rule: "must be at least 1" });

@@ -25,8 +25,15 @@ pub struct TopP {
 }
 
 impl TopP {
+    /// With this sum of probabilities.
+    ///
     /// # Errors
     /// `p` is not between 0 (exclusive) and 1.
+    ///
+    /// ```
+    /// assert!(shafer::TopP::new(0.9).is_ok());
+    /// assert!(shafer::TopP::new(1.5).is_err());
+    /// ```
     pub fn new(p: f64) -> Result<Self> {
         let rule = "must be greater than 0 and at most 1";
         Ok(Self { p: parameter("p", p, rule, |p| p > 0.0 && p <= 1.0)? })

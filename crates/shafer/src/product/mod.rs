@@ -1,8 +1,11 @@
 //! Several independent categorical variables at once.
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
-use std::iter::FusedIterator;
+mod best;
+mod scaled;
+
+pub use best::BestJoints;
+
+use scaled::Scaled;
 
 use crate::normalise::{classes, normalised};
 use crate::{Element, Error, Result};
@@ -239,7 +242,7 @@ impl Product {
     /// ```
     pub fn best(&self, k: usize) -> Vec<Joint> {
         let mut best = self.iter_best();
-        best.limit = k;
+        best.limit(k);
         best.take(k).collect()
     }
 
@@ -266,13 +269,7 @@ impl Product {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn iter_best(&self) -> BestJoints<'_> {
-        let root = self.candidate(vec![0; self.variables.len()]);
-        BestJoints {
-            product: self,
-            frontier: BTreeSet::from([root]),
-            limit: usize::MAX,
-            zeros: Zeros::Ahead,
-        }
+        BestJoints::new(self)
     }
 
     /// The probability of each class, checked.
@@ -285,215 +282,6 @@ impl Product {
             });
         }
         self.variables.iter().zip(classes).map(|(variable, &class)| variable.value(class)).collect()
-    }
-
-    /// The joint class that takes the class of each given rank.
-    fn candidate(&self, ranks: Vec<usize>) -> Candidate {
-        let at = || self.variables.iter().zip(&ranks).map(|(v, &rank)| (v, v.ranked[rank]));
-        let probability = Scaled::product(at().map(|(variable, at)| variable.values[at]));
-        let classes = at().map(|(variable, at)| variable.classes[at]).collect();
-        Candidate { probability, classes, ranks }
-    }
-}
-
-/// The joint classes of a [`Product`] in descending order of probability: see
-/// [`Product::iter_best`].
-///
-/// ```
-/// let product = shafer::Product::dense(&[[0.75, 0.25]; 2])?;
-/// let mut best: shafer::BestJoints<'_> = product.iter_best();
-/// assert_eq!(best.next().map(|joint| joint.probability), Some(0.5625));
-/// assert_eq!(best.count(), 3);
-/// # Ok::<(), shafer::Error>(())
-/// ```
-//
-// A joint class of positive probability is a vector of ranks, one a variable. Its parent has its
-// last nonzero rank one lower, so that from the vector of zeros each is reached exactly once. A
-// parent is at least as probable (rounding is monotone), and if equal by an equal factor then
-// lexicographically smaller: whenever it is the turn of a joint class, its parent has been
-// returned and so it is in the frontier.
-#[derive(Clone, Debug)]
-pub struct BestJoints<'a> {
-    product: &'a Product,
-    /// Joint classes not yet returned whose parents have been.
-    frontier: BTreeSet<Candidate>,
-    /// At most how many more will be asked for: the frontier needs to hold no more.
-    limit: usize,
-    zeros: Zeros,
-}
-
-/// Where the enumeration of joint classes of probability zero is. They come last, and as one large
-/// tie: walking them by rank would not give lexicographic order, walking positions does.
-#[derive(Clone, Debug)]
-enum Zeros {
-    Ahead,
-    /// The positions in the supports of the one returned last.
-    At(Vec<usize>),
-    Done,
-}
-
-impl Iterator for BestJoints<'_> {
-    type Item = Joint;
-
-    fn next(&mut self) -> Option<Joint> {
-        if self.limit == 0 {
-            return None;
-        }
-        let Some(best) = self.frontier.pop_first() else { return self.next_zero() };
-        self.limit = self.limit.saturating_sub(1);
-        let last = best.ranks.iter().rposition(|&rank| rank > 0).unwrap_or(0);
-        for at in last..best.ranks.len() {
-            let rank = best.ranks[at] + 1;
-            if rank < self.product.variables[at].ranked.len() {
-                let mut ranks = best.ranks.clone();
-                ranks[at] = rank;
-                self.frontier.insert(self.product.candidate(ranks));
-                if self.frontier.len() > self.limit {
-                    self.frontier.pop_last();
-                }
-            }
-        }
-        Some(Joint { classes: best.classes, probability: best.probability.to_f64() })
-    }
-}
-
-impl FusedIterator for BestJoints<'_> {}
-
-impl BestJoints<'_> {
-    fn next_zero(&mut self) -> Option<Joint> {
-        let variables = &self.product.variables;
-        let next = match &self.zeros {
-            Zeros::Ahead => first_zero(variables, Vec::new()),
-            Zeros::At(positions) => after_zero(variables, positions),
-            Zeros::Done => None,
-        };
-        let Some(positions) = next else {
-            self.zeros = Zeros::Done;
-            return None;
-        };
-        let classes = variables.iter().zip(&positions).map(|(v, &at)| v.classes[at]).collect();
-        self.zeros = Zeros::At(positions);
-        Some(Joint { classes, probability: 0.0 })
-    }
-}
-
-/// The lexicographically first joint class of probability zero that starts with `prefix`.
-fn first_zero(variables: &[Variable], prefix: Vec<usize>) -> Option<Vec<usize>> {
-    let fixed = prefix.len();
-    let mut positions = prefix;
-    positions.resize(variables.len(), 0);
-    if zeros(variables, &positions).next().is_none() {
-        // The latest variable that has a zero takes its first one.
-        let has_zero = |at: &usize| variables[*at].first_zero.is_some();
-        let at = (fixed..variables.len()).rev().find(has_zero)?;
-        positions[at] = variables[at].first_zero?;
-    }
-    Some(positions)
-}
-
-/// The joint class of probability zero that follows `positions` in lexicographic order.
-fn after_zero(variables: &[Variable], positions: &[usize]) -> Option<Vec<usize>> {
-    let earliest = zeros(variables, positions).next()?;
-    // Whether a variable after the current one has a zero to offer.
-    let mut later = false;
-    for (at, variable) in variables.iter().enumerate().rev() {
-        let mut next = positions[at] + 1..variable.values.len();
-        let position = if later || earliest < at {
-            next.next()
-        } else {
-            next.find(|&position| variable.values[position] == 0.0)
-        };
-        if let Some(position) = position {
-            let mut prefix = positions[..at].to_vec();
-            prefix.push(position);
-            return first_zero(variables, prefix);
-        }
-        later |= variable.first_zero.is_some();
-    }
-    None
-}
-
-/// The variables whose class has probability zero.
-fn zeros(variables: &[Variable], positions: &[usize]) -> impl Iterator<Item = usize> {
-    (0..variables.len()).filter(|&at| variables[at].values[positions[at]] == 0.0)
-}
-
-/// A joint class of positive probability on the frontier.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Candidate {
-    probability: Scaled,
-    classes: Vec<usize>,
-    ranks: Vec<usize>,
-}
-
-impl Ord for Candidate {
-    /// The most probable first, equals by their classes (which determine the ranks).
-    fn cmp(&self, other: &Self) -> Ordering {
-        let descending = other.probability.cmp(&self.probability);
-        descending.then_with(|| self.classes.cmp(&other.classes))
-    }
-}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// A positive number `mantissa * 2^exponent` with `1 <= mantissa < 2`: a double that cannot
-/// underflow. Hundreds of variables would otherwise all tie at zero.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Scaled {
-    exponent: i64,
-    mantissa: f64,
-}
-
-impl Scaled {
-    const ONE: Self = Self { exponent: 0, mantissa: 1.0 };
-
-    /// The product of positive numbers, rounded after each factor as doubles are.
-    fn product(factors: impl Iterator<Item = f64>) -> Self {
-        factors.fold(Self::ONE, |product, factor| {
-            let factor = Self::new(factor);
-            let rounded = Self::new(product.mantissa * factor.mantissa);
-            Self { exponent: product.exponent + factor.exponent + rounded.exponent, ..rounded }
-        })
-    }
-
-    fn new(value: f64) -> Self {
-        const FRACTION: u64 = (1 << 52) - 1;
-        // Subnormals first become normal, exactly.
-        let (value, shift) =
-            if value < f64::MIN_POSITIVE { (value * 2.0_f64.powi(64), 64) } else { (value, 0) };
-        let bits = value.to_bits();
-        Self {
-            exponent: (bits >> 52) as i64 - 1023 - shift,
-            mantissa: f64::from_bits((bits & FRACTION) | 1.0_f64.to_bits()),
-        }
-    }
-
-    /// The nearest double.
-    fn to_f64(self) -> f64 {
-        // In two steps, since a power of two below 2^-1074 is no double. The first is exact, the
-        // second rounds once. Everything below 2^-1100 is zero; products of probabilities are
-        // never far above 1.
-        let exponent = self.exponent.clamp(-1100, 1000) as i32;
-        self.mantissa * 2.0_f64.powi(exponent / 2) * 2.0_f64.powi(exponent - exponent / 2)
-    }
-}
-
-impl Eq for Scaled {}
-
-impl Ord for Scaled {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let exponents = self.exponent.cmp(&other.exponent);
-        exponents.then_with(|| self.mantissa.total_cmp(&other.mantissa))
-    }
-}
-
-impl PartialOrd for Scaled {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }
 
