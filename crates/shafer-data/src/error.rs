@@ -1,0 +1,56 @@
+//! The one error type of the crate.
+
+use std::fmt;
+
+/// What was wrong, where, and what to do: one line.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    Io {
+        /// The file.
+        file: String,
+        /// What was tried.
+        action: &'static str,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The contents of a file are not what its kind requires.
+    Format {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// The request does not fit the file.
+    Request {
+        /// The file.
+        file: String,
+        /// What does not fit.
+        problem: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { file, action, source } => write!(f, "{file}: cannot {action}: {source}"),
+            Self::Format { file, problem, hint } => write!(f, "{file}: {problem}; {hint}"),
+            Self::Request { file, problem } => write!(f, "{file}: {problem}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// A result whose error is [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
