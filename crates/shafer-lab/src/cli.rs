@@ -1,0 +1,107 @@
+//! The arguments of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::method::MethodArgs;
+
+/// Makes the categorical distributions of trained networks sparse without losing their modes.
+///
+/// Logits come from a file, or from a model's last linear layer and its input features. For each row,
+/// the classes with direct evidence in their favour are kept and the others dropped.
+#[derive(Debug, Parser)]
+#[command(name = "shafer", version, arg_required_else_help = true, after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Print no progress and no summary
+    #[arg(short = 'Q', long, global = true)]
+    pub(crate) quiet: bool,
+
+    /// Use this many threads [default: all cores]
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, 2 bad arguments or input, 1 anything else.
+
+Examples:
+  shafer sparsify logits.npy                     how many classes each row keeps
+  shafer sparsify logits.npy -o sparse.npz       the sparse rows, for scipy.sparse.load_npz
+  shafer explain logits.npy --row 7              one row: evidence, belief and what is dropped";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Sparsify(Sparsify),
+    Explain(Explain),
+    Completions(Completions),
+    /// Print the manual page
+    Man,
+}
+
+/// Make the rows of a file sparse
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer sparsify logits.npy
+  shafer sparsify logits.npz:prior -o sparse.npz
+  shafer sparsify logits.npy -o dense.npy --method sparsemax --temperature 0.7
+  cat logits.csv | shafer sparsify - --json")]
+pub(crate) struct Sparsify {
+    /// The logits: .npy, .npz, .safetensors, .csv or - for standard input; `file.npz:name` names an
+    /// array
+    #[arg(value_name = "IN")]
+    pub(crate) input: String,
+
+    /// Where to write, by its ending: .npz and .safetensors sparse, .npy dense, .csv as triples;
+    /// without it, only the summary is printed
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+}
+
+/// Explain one row: the evidence for and against each class, and what is kept
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer explain logits.npy --row 7
+  shafer explain logits.npy --row 7 --labels names.txt --method sparsemax")]
+pub(crate) struct Explain {
+    /// The logits, as for `sparsify`
+    #[arg(value_name = "IN")]
+    pub(crate) input: String,
+
+    /// Which row, counted from 0
+    #[arg(short, long, default_value_t = 0, value_name = "I")]
+    pub(crate) row: usize,
+
+    /// Names of the classes, one a line
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+
+    /// Show every class, however many there are
+    #[arg(short, long)]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+}
+
+/// Print a completion script
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  shafer completions bash > ~/.local/share/bash-completion/completions/shafer")]
+pub(crate) struct Completions {
+    /// For which shell
+    pub(crate) shell: clap_complete::Shell,
+}

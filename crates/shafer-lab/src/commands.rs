@@ -1,0 +1,137 @@
+//! From arguments to output.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use clap::CommandFactory as _;
+use serde::Serialize;
+use shafer_data::{Location, Values};
+
+use crate::cli::{Cli, Command, Explain, Sparsify};
+use crate::progress::Progress;
+use crate::stream::Rows;
+use crate::{explain, sparsify};
+
+/// Does what was asked for.
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    if let Some(threads) = cli.threads {
+        if threads == 0 {
+            bail!("--threads is 0, but at least one is needed");
+        }
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .context("cannot start the threads")?;
+    }
+    match &cli.command {
+        Command::Sparsify(arguments) => run_sparsify(cli, arguments),
+        Command::Explain(arguments) => run_explain(cli, arguments),
+        Command::Completions(arguments) => {
+            let mut command = Cli::command();
+            let mut script = Vec::new();
+            clap_complete::generate(arguments.shell, &mut command, "shafer", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+        Command::Man => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            print(&String::from_utf8_lossy(&page))
+        }
+    }
+}
+
+/// Says what went wrong in one line, and gives the exit code for it.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    let broken_pipe = error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+    });
+    // Whoever reads our output has seen enough: that is no fault.
+    if broken_pipe {
+        return ExitCode::SUCCESS;
+    }
+    let _ = writeln!(io::stderr(), "shafer: {error:#}");
+    ExitCode::from(2)
+}
+
+fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
+    let transform = arguments.method.transform()?;
+    let rows = open(&arguments.input)?;
+    let progress = Progress::new(rows.count(), cli.quiet);
+    let report =
+        sparsify::sparsify(rows, &*transform, arguments.method.temperature, progress)
+            .with_context(|| arguments.input.clone())?;
+    if cli.json {
+        print_json(&report)
+    } else if cli.quiet {
+        Ok(())
+    } else {
+        print(&report.to_string())
+    }
+}
+
+fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
+    /// As many classes as a screen has lines.
+    const SCREEN: usize = 24;
+    let transform = arguments.method.transform()?;
+    let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
+    let logits = one_row(open(&arguments.input)?, arguments.row)
+        .with_context(|| arguments.input.clone())?;
+    if !labels.is_empty() && labels.len() != logits.len() {
+        bail!("there are {} labels for {} classes", labels.len(), logits.len());
+    }
+    let temperature = arguments.method.temperature;
+    let explanation =
+        explain::explain(arguments.row, &logits, &*transform, temperature, &labels)
+            .with_context(|| arguments.input.clone())?;
+    if cli.json {
+        return print_json(&explanation);
+    }
+    let most = if arguments.all { usize::MAX } else { SCREEN };
+    print(&explain::render(&explanation, most))
+}
+
+fn open(input: &str) -> Result<Rows> {
+    Rows::new(shafer_data::open(&Location::parse(input))?)
+}
+
+/// One row of a file, in double precision.
+fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
+    let (classes, count) = (rows.classes(), rows.count());
+    if let Some(count) = count.filter(|&count| wanted >= count) {
+        bail!("there is no row {wanted}: the file has {count}, counted from 0");
+    }
+    let mut row = None;
+    let mut seen = 0;
+    rows.for_each(|first, block| {
+        seen = first + block.len() / classes;
+        if row.is_none() && (first..seen).contains(&wanted) {
+            let range = (wanted - first) * classes..(wanted - first + 1) * classes;
+            row = Some(match block {
+                Values::F16(v) => v[range].iter().map(|x| x.to_f64()).collect(),
+                Values::Bf16(v) => v[range].iter().map(|x| x.to_f64()).collect(),
+                Values::F32(v) => v[range].iter().map(|&x| f64::from(x)).collect(),
+                Values::F64(v) => v[range].to_vec(),
+            });
+        }
+        Ok(())
+    })?;
+    row.with_context(|| format!("there is no row {wanted}: the file has {seen}, counted from 0"))
+}
+
+fn read_labels(path: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{}: cannot read the labels", path.display()))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
+}

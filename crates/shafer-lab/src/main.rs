@@ -1,0 +1,21 @@
+//! The command line tool `shafer`.
+
+mod cli;
+mod commands;
+mod explain;
+mod method;
+mod progress;
+mod sparsify;
+mod stream;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match commands::run(&cli::Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => commands::report(&error),
+    }
+}
