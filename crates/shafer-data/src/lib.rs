@@ -2,13 +2,24 @@
 //!
 //! Files are read and written in blocks, so that memory does not grow with the number of rows. What
 //! is wrong with a file is said in one line: what, where, and what to do.
+//!
+//! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is.
 
 mod array;
+mod csv;
+mod entry;
 mod error;
+mod fortran;
 mod location;
+mod npy;
+mod npz;
+mod open;
+mod raw;
+mod safetensors;
 mod values;
 
 pub use array::{ArrayInfo, ArrayReader};
 pub use error::{Error, Result};
 pub use location::Location;
-pub use values::{Dtype, Values};
+pub use open::{list, open};
+pub use values::{Dtype, Values, ValuesRef};
