@@ -1,5 +1,6 @@
 //! The arguments of the command line.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -41,9 +42,39 @@ Examples:
 pub(crate) enum Command {
     Sparsify(Sparsify),
     Explain(Explain),
+    Heads(Heads),
     Completions(Completions),
     /// Print the manual page
     Man,
+}
+
+/// Where logits come from.
+#[derive(Args, Debug)]
+pub(crate) struct Input {
+    /// The logits: .npy, .npz, .safetensors, .csv or - for standard input; `file.npz:name` names an
+    /// array
+    #[arg(value_name = "IN", required_unless_present = "head")]
+    pub(crate) logits: Option<String>,
+
+    /// A model instead, whose last linear layer makes logits of --features: .safetensors, .pt or
+    /// .onnx; `model.pt:prior.weight` names the layer
+    #[arg(long, value_name = "MODEL", conflicts_with = "logits", requires = "features")]
+    pub(crate) head: Option<String>,
+
+    /// What enters that layer, one row of features for each row of logits
+    #[arg(long, value_name = "FILE", requires = "head")]
+    pub(crate) features: Option<String>,
+
+    /// The axis that the classes lie along; negative ones count from the end
+    #[arg(long, default_value_t = -1, value_name = "A", allow_negative_numbers = true)]
+    pub(crate) axis: isize,
+}
+
+impl fmt::Display for Input {
+    /// The file that an error is about.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.logits.as_deref().or(self.features.as_deref()).unwrap_or("input"))
+    }
 }
 
 /// Make the rows of a file sparse
@@ -53,12 +84,11 @@ Examples:
   shafer sparsify logits.npy
   shafer sparsify logits.npz:prior -o sparse.npz
   shafer sparsify logits.npy -o dense.npy --method sparsemax --temperature 0.7
+  shafer sparsify --head model.pt --features phi.npy -o sparse.npz
   cat logits.csv | shafer sparsify - --json")]
 pub(crate) struct Sparsify {
-    /// The logits: .npy, .npz, .safetensors, .csv or - for standard input; `file.npz:name` names an
-    /// array
-    #[arg(value_name = "IN")]
-    pub(crate) input: String,
+    #[command(flatten)]
+    pub(crate) input: Input,
 
     /// Where to write, by its ending: .npz and .safetensors sparse, .npy dense, .csv as triples;
     /// without it, only the summary is printed
@@ -76,9 +106,8 @@ Examples:
   shafer explain logits.npy --row 7
   shafer explain logits.npy --row 7 --labels names.txt --method sparsemax")]
 pub(crate) struct Explain {
-    /// The logits, as for `sparsify`
-    #[arg(value_name = "IN")]
-    pub(crate) input: String,
+    #[command(flatten)]
+    pub(crate) input: Input,
 
     /// Which row, counted from 0
     #[arg(short, long, default_value_t = 0, value_name = "I")]
@@ -94,6 +123,17 @@ pub(crate) struct Explain {
 
     #[command(flatten)]
     pub(crate) method: MethodArgs,
+}
+
+/// List the linear layers of a model that may be its head
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  shafer heads model.safetensors")]
+pub(crate) struct Heads {
+    /// .safetensors, .pt, .pth, .bin or .onnx; nothing in it is executed
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: PathBuf,
 }
 
 /// Print a completion script

@@ -7,11 +7,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use serde::Serialize;
-use shafer_data::{Location, Values};
+use shafer_data::{ArrayReader, Location, Values};
 
-use crate::cli::{Cli, Command, Explain, Sparsify};
+use crate::cli::{Cli, Command, Explain, Input, Sparsify};
+use crate::head::HeadReader;
 use crate::progress::Progress;
-use crate::stream::Rows;
+use crate::sparsify::Output;
+use crate::stream::{Rows, Shape};
 use crate::{explain, sparsify};
 
 /// Does what was asked for.
@@ -28,6 +30,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     match &cli.command {
         Command::Sparsify(arguments) => run_sparsify(cli, arguments),
         Command::Explain(arguments) => run_explain(cli, arguments),
+        Command::Heads(arguments) => run_heads(cli, &arguments.model),
         Command::Completions(arguments) => {
             let mut command = Cli::command();
             let mut script = Vec::new();
@@ -58,10 +61,11 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let transform = arguments.method.transform()?;
     let rows = open(&arguments.input)?;
+    let output = arguments.output.as_deref().map(|path| create(path, &rows)).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
-    let report =
-        sparsify::sparsify(rows, &*transform, arguments.method.temperature, progress)
-            .with_context(|| arguments.input.clone())?;
+    let temperature = arguments.method.temperature;
+    let report = sparsify::sparsify(rows, &*transform, temperature, output, progress)
+        .with_context(|| arguments.input.to_string())?;
     if cli.json {
         print_json(&report)
     } else if cli.quiet {
@@ -71,20 +75,33 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     }
 }
 
+/// Begins an output file for rows. `.npy` is dense.
+fn create(path: &Path, rows: &Rows) -> Result<Output> {
+    let shape = rows.shape();
+    let dense = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npy"));
+    if dense && shape.inner != 1 {
+        bail!(
+            "{}: dense output is written row by row; with --axis, choose a sparse format such as .npz",
+            path.display()
+        );
+    }
+    let writer = shafer_data::create(path, shape.classes, rows.dtype())?;
+    Ok(Output { writer, dense })
+}
+
 fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     /// As many classes as a screen has lines.
     const SCREEN: usize = 24;
     let transform = arguments.method.transform()?;
     let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
     let logits = one_row(open(&arguments.input)?, arguments.row)
-        .with_context(|| arguments.input.clone())?;
+        .with_context(|| arguments.input.to_string())?;
     if !labels.is_empty() && labels.len() != logits.len() {
         bail!("there are {} labels for {} classes", labels.len(), logits.len());
     }
     let temperature = arguments.method.temperature;
-    let explanation =
-        explain::explain(arguments.row, &logits, &*transform, temperature, &labels)
-            .with_context(|| arguments.input.clone())?;
+    let explanation = explain::explain(arguments.row, &logits, &*transform, temperature, &labels)
+        .with_context(|| arguments.input.to_string())?;
     if cli.json {
         return print_json(&explanation);
     }
@@ -92,13 +109,56 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     print(&explain::render(&explanation, most))
 }
 
-fn open(input: &str) -> Result<Rows> {
-    Rows::new(shafer_data::open(&Location::parse(input))?)
+fn run_heads(cli: &Cli, model: &Path) -> Result<()> {
+    let heads = shafer_data::heads(model)?;
+    if cli.json {
+        let heads: Vec<_> = heads
+            .iter()
+            .map(|head| {
+                serde_json::json!({
+                    "weight": head.weight,
+                    "bias": head.bias,
+                    "features": head.features,
+                    "classes": head.classes,
+                    "reason": head.reason,
+                })
+            })
+            .collect();
+        return print_json(&heads);
+    }
+    if heads.is_empty() {
+        bail!("{}: no layer looks like a head", model.display());
+    }
+    let mut text = String::new();
+    for head in &heads {
+        text += &format!("{head}: {}\n", head.reason);
+    }
+    print(&text)
+}
+
+fn open(input: &Input) -> Result<Rows> {
+    let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
+        (Some(logits), ..) => shafer_data::open(&Location::parse(logits))?,
+        (None, Some(model), Some(features)) => {
+            let at = Location::parse(model);
+            let Some(path) = &at.path else { bail!("a model cannot be read from standard input") };
+            let head = shafer_data::load_head(path, at.name.as_deref())?;
+            let wanted = head.features;
+            let reader = shafer_data::open(&Location::parse(features))?;
+            let found = reader.info().to_string();
+            let reader = HeadReader::new(reader, head).with_context(|| {
+                format!("{features}: is {found}, but the head takes rows of {wanted} features")
+            })?;
+            Box::new(reader)
+        }
+        _ => bail!("give a file of logits, or --head and --features"),
+    };
+    Rows::new(reader, input.axis).with_context(|| input.to_string())
 }
 
 /// One row of a file, in double precision.
 fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
-    let (classes, count) = (rows.classes(), rows.count());
+    let (Shape { classes, inner }, count) = (rows.shape(), rows.count());
     if let Some(count) = count.filter(|&count| wanted >= count) {
         bail!("there is no row {wanted}: the file has {count}, counted from 0");
     }
@@ -107,12 +167,13 @@ fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
     rows.for_each(|first, block| {
         seen = first + block.len() / classes;
         if row.is_none() && (first..seen).contains(&wanted) {
-            let range = (wanted - first) * classes..(wanted - first + 1) * classes;
+            let (outer, rest) = ((wanted - first) / inner, (wanted - first) % inner);
+            let places = (0..classes).map(|class| (outer * classes + class) * inner + rest);
             row = Some(match block {
-                Values::F16(v) => v[range].iter().map(|x| x.to_f64()).collect(),
-                Values::Bf16(v) => v[range].iter().map(|x| x.to_f64()).collect(),
-                Values::F32(v) => v[range].iter().map(|&x| f64::from(x)).collect(),
-                Values::F64(v) => v[range].to_vec(),
+                Values::F16(v) => places.map(|place| v[place].to_f64()).collect(),
+                Values::Bf16(v) => places.map(|place| v[place].to_f64()).collect(),
+                Values::F32(v) => places.map(|place| f64::from(v[place])).collect(),
+                Values::F64(v) => places.map(|place| v[place]).collect(),
             });
         }
         Ok(())

@@ -93,7 +93,7 @@ const BAR: usize = 24;
 /// As a table with bars, at most `most` classes of it.
 pub(crate) fn render(explanation: &Explanation, most: usize) -> String {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header([
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
         "class", "logit", "weight", "belief", "plausibility", "softmax", "probability", "",
     ]);
     let largest = explanation.classes.iter().map(|c| c.probability).fold(0.0, f64::max);

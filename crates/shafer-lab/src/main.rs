@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod explain;
+mod head;
 mod method;
 mod progress;
 mod sparsify;

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use anyhow::Result;
 use serde::Serialize;
-use shafer::{Element, Logits, Transform, TransformExt};
-use shafer_data::Values;
+use shafer::{CompressedRows, Element, Logits, Transform, TransformExt};
+use shafer_data::{RowWriter, SparseRows, Values, ValuesRef};
 
 use crate::progress::Progress;
-use crate::stream::Rows;
+use crate::stream::{Rows, Shape};
 use crate::summary::{SizeCounts, SizeSummary};
 
 /// What became of a file.
@@ -25,48 +25,59 @@ pub(crate) struct Report {
     pub(crate) seconds: f64,
 }
 
-/// Goes through all rows.
+/// Goes through all rows, and writes them if there is where to.
 pub(crate) fn sparsify(
     rows: Rows,
     transform: &dyn Transform,
     temperature: f64,
+    mut output: Option<Output>,
     mut progress: Progress,
 ) -> Result<Report> {
     let start = Instant::now();
-    let classes = rows.classes();
+    let shape = rows.shape();
     let mut job = Job {
         transform,
         temperature,
-        classes,
-        counts: SizeCounts::new(classes),
+        shape,
+        counts: SizeCounts::new(shape.classes),
         sizes: Vec::new(),
         rows: 0,
         vacuous: 0,
     };
     rows.for_each(|first, block| {
         match block {
-            Values::F16(logits) => job.block(first, logits),
-            Values::Bf16(logits) => job.block(first, logits),
-            Values::F32(logits) => job.block(first, logits),
-            Values::F64(logits) => job.block(first, logits),
+            Values::F16(logits) => job.block(first, logits, output.as_mut()),
+            Values::Bf16(logits) => job.block(first, logits, output.as_mut()),
+            Values::F32(logits) => job.block(first, logits, output.as_mut()),
+            Values::F64(logits) => job.block(first, logits, output.as_mut()),
         }?;
-        progress.add(block.len() / classes);
+        progress.add(block.len() / shape.classes);
         Ok(())
     })?;
+    if let Some(output) = output {
+        output.writer.finish()?;
+    }
     Ok(Report {
         method: transform.name(),
         rows: job.rows,
-        classes,
+        classes: shape.classes,
         kept: job.counts.summary(),
         vacuous: job.vacuous,
         seconds: start.elapsed().as_secs_f64(),
     })
 }
 
+/// Where rows go.
+pub(crate) struct Output {
+    pub(crate) writer: Box<dyn RowWriter>,
+    /// With their zeros, in the layout of the input.
+    pub(crate) dense: bool,
+}
+
 struct Job<'a> {
     transform: &'a dyn Transform,
     temperature: f64,
-    classes: usize,
+    shape: Shape,
     counts: SizeCounts,
     sizes: Vec<u32>,
     rows: usize,
@@ -74,14 +85,46 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn block<E: Element>(&mut self, first: usize, logits: &[E]) -> Result<()> {
-        let input =
-            Logits::rows(logits, self.classes)?.temperature(self.temperature)?.parallel(true);
+    fn block<E: Element>(
+        &mut self,
+        first: usize,
+        logits: &[E],
+        output: Option<&mut Output>,
+    ) -> Result<()>
+    where
+        for<'a> &'a [E]: Into<ValuesRef<'a>>,
+    {
+        let Shape { classes, inner } = self.shape;
+        let dimensions = [logits.len() / (classes * inner), classes, inner];
+        let strides = [(classes * inner) as isize, inner as isize, 1];
+        let input = if inner == 1 {
+            Logits::rows(logits, classes)?
+        } else {
+            Logits::strided(logits, &dimensions, &strides, 0, 1)?
+        };
+        let input = input.temperature(self.temperature)?.parallel(true);
         self.sizes.resize(input.row_count(), 0);
-        let report = self
-            .transform
-            .support_sizes(&input, &mut self.sizes)
-            .map_err(|error| in_file(error, first))?;
+        let report = match output {
+            None => self.transform.support_sizes(&input, &mut self.sizes),
+            Some(Output { writer, dense: true }) => {
+                let mut out = vec![E::default(); logits.len()];
+                let report = self.transform.dense(&input, &mut out);
+                report.map_err(|error| in_file(error, first))?;
+                writer.write_dense(out[..].into())?;
+                self.transform.support_sizes(&input, &mut self.sizes)
+            }
+            Some(Output { writer, dense: false }) => {
+                let mut kept = CompressedRows::new();
+                let report = self.transform.compressed_into(&input, &mut kept);
+                let report = report.map_err(|error| in_file(error, first))?;
+                writer.write(SparseRows::new(kept.indptr(), kept.indices(), kept.values().into()))?;
+                for (size, (indices, _)) in self.sizes.iter_mut().zip(kept.iter()) {
+                    *size = indices.len() as u32;
+                }
+                Ok(report)
+            }
+        };
+        let report = report.map_err(|error| in_file(error, first))?;
         self.counts.add(&self.sizes);
         self.rows += report.rows;
         self.vacuous += report.vacuous;

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use anyhow::{Context as _, Result, bail};
-use shafer_data::{ArrayReader, Values};
+use shafer_data::{ArrayReader, Dtype, Values};
 
 /// How many logits a block has, more or less: enough that handing it over costs nothing, and few
 /// enough that three of them are no memory to speak of.
@@ -12,27 +12,56 @@ const BLOCK: usize = 1 << 21;
 /// Rows of equal length.
 pub(crate) struct Rows {
     reader: Box<dyn ArrayReader>,
-    classes: usize,
+    shape: Shape,
     count: Option<usize>,
 }
 
+/// How rows lie in an array: `outer` times, `classes` groups of `inner` numbers, of which each is of
+/// another row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) classes: usize,
+    pub(crate) inner: usize,
+}
+
+impl Shape {
+    /// The number of elements that rows can only be read together with.
+    fn slab(self) -> usize {
+        self.classes * self.inner
+    }
+}
+
 impl Rows {
-    /// The vectors along the last axis of an array.
-    pub(crate) fn new(reader: Box<dyn ArrayReader>) -> Result<Self> {
+    /// The vectors along an axis of an array, counted from the end if it is negative.
+    pub(crate) fn new(reader: Box<dyn ArrayReader>, axis: isize) -> Result<Self> {
         let info = reader.info();
-        let Some(&classes) = info.shape.last() else {
+        // A stream of text is a list of rows whose number is not known yet.
+        let hidden = usize::from(info.open_ended);
+        let axes = info.shape.len() + hidden;
+        if info.shape.is_empty() {
             bail!("the array is a single number, but rows of logits are needed");
+        }
+        let place = if axis < 0 { axis + axes as isize } else { axis } - hidden as isize;
+        let Some(place) = usize::try_from(place).ok().filter(|&p| p < info.shape.len()) else {
+            bail!("there is no axis {axis} to go along: the array is {info}");
         };
+        let classes = info.shape[place];
+        let inner: usize = info.shape[place + 1..].iter().product();
         if classes == 0 {
-            bail!("the array {info} has no classes: its last axis is empty");
+            bail!("there are no classes along axis {axis}: the array is {info}");
         }
         let count = info.elements().map(|elements| elements / classes);
-        Ok(Self { reader, classes, count })
+        Ok(Self { reader, shape: Shape { classes, inner }, count })
     }
 
-    /// The number of classes in a row.
-    pub(crate) fn classes(&self) -> usize {
-        self.classes
+    /// How the rows lie in a block.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The type of the logits.
+    pub(crate) fn dtype(&self) -> Dtype {
+        self.reader.info().dtype
     }
 
     /// The number of rows, where the file tells it beforehand.
@@ -45,8 +74,10 @@ impl Rows {
         self,
         mut work: impl FnMut(usize, &Values) -> Result<()>,
     ) -> Result<()> {
-        let classes = self.classes;
-        let elements = (BLOCK / classes).max(1) * classes;
+        let classes = self.shape.classes;
+        // An array without elements has slabs of none.
+        let slab = self.shape.slab().max(1);
+        let elements = (BLOCK / slab).max(1) * slab;
         let (full, blocks) = sync_channel(1);
         let (empty, used) = sync_channel(3);
         std::thread::scope(|scope| {

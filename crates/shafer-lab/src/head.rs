@@ -1,0 +1,72 @@
+//! Logits that are computed from features and a model's last linear layer.
+
+use rayon::prelude::*;
+use shafer_data::{ArrayInfo, ArrayReader, Dtype, HeadWeights, Result, Values};
+
+/// Reads features and gives logits.
+pub(crate) struct HeadReader {
+    features: Box<dyn ArrayReader>,
+    head: HeadWeights,
+    info: ArrayInfo,
+    block: Values,
+}
+
+impl HeadReader {
+    /// `None` if the features are not as many as the head takes.
+    pub(crate) fn new(features: Box<dyn ArrayReader>, head: HeadWeights) -> Option<Self> {
+        let mut info = features.info().clone();
+        let last = info.shape.last_mut()?;
+        if *last != head.features || head.classes == 0 || head.features == 0 {
+            return None;
+        }
+        *last = head.classes;
+        info.dtype = Dtype::F32;
+        Some(Self { features, head, info, block: Values::default() })
+    }
+}
+
+impl ArrayReader for HeadReader {
+    fn info(&self) -> &ArrayInfo {
+        &self.info
+    }
+
+    fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
+        let rows = elements / self.head.classes;
+        self.features.read(rows * self.head.features, &mut self.block)?;
+        let mut logits = match std::mem::take(block) {
+            Values::F32(logits) => logits,
+            _ => Vec::new(),
+        };
+        match &self.block {
+            Values::F16(features) => multiply(&self.head, features, |x| x.to_f32(), &mut logits),
+            Values::Bf16(features) => multiply(&self.head, features, |x| x.to_f32(), &mut logits),
+            Values::F32(features) => multiply(&self.head, features, |x| x, &mut logits),
+            Values::F64(features) => multiply(&self.head, features, |x| x as f32, &mut logits),
+        }
+        *block = Values::F32(logits);
+        Ok(())
+    }
+}
+
+/// `features * weights + bias`, row by row.
+fn multiply<T: Copy + Sync>(
+    head: &HeadWeights,
+    features: &[T],
+    to_f32: impl Fn(T) -> f32 + Sync,
+    logits: &mut Vec<f32>,
+) {
+    logits.clear();
+    logits.resize(features.len() / head.features * head.classes, 0.0);
+    let rows = logits.par_chunks_mut(head.classes).zip(features.par_chunks(head.features));
+    rows.with_min_len(16).for_each(|(logits, features)| {
+        if let Some(bias) = &head.bias {
+            logits.copy_from_slice(bias);
+        }
+        for (&feature, weights) in features.iter().zip(head.weights.chunks_exact(head.classes)) {
+            let feature = to_f32(feature);
+            for (logit, &weight) in logits.iter_mut().zip(weights) {
+                *logit += feature * weight;
+            }
+        }
+    });
+}
