@@ -4,8 +4,10 @@
 //! is wrong with a file is said in one line: what, where, and what to do.
 //!
 //! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is.
+//! Writing: [`create`] gives a [`RowWriter`], which takes [`SparseRows`] or dense ones.
 
 mod array;
+mod atomic;
 mod csv;
 mod entry;
 mod error;
@@ -17,9 +19,14 @@ mod open;
 mod raw;
 mod safetensors;
 mod values;
+mod write;
 
 pub use array::{ArrayInfo, ArrayReader};
+pub use atomic::AtomicFile;
 pub use error::{Error, Result};
 pub use location::Location;
 pub use open::{list, open};
 pub use values::{Dtype, Values, ValuesRef};
+pub use write::{
+    CsrNpzWriter, CsvWriter, NpyWriter, RowWriter, SafetensorsWriter, SparseRows, create,
+};
