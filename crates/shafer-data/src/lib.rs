@@ -6,9 +6,11 @@
 mod array;
 mod error;
 mod location;
+mod model;
 mod values;
 
 pub use array::{ArrayInfo, ArrayReader};
 pub use error::{Error, Result};
 pub use location::Location;
+pub use model::{HeadCandidate, HeadWeights, ModelFile, Orientation, TensorInfo, heads, load_head};
 pub use values::{Dtype, Values};
