@@ -13,6 +13,7 @@ mod entry;
 mod error;
 mod fortran;
 mod location;
+mod model;
 mod npy;
 mod npz;
 mod open;
@@ -25,6 +26,7 @@ pub use array::{ArrayInfo, ArrayReader};
 pub use atomic::AtomicFile;
 pub use error::{Error, Result};
 pub use location::Location;
+pub use model::{HeadCandidate, HeadWeights, ModelFile, Orientation, TensorInfo, heads, load_head};
 pub use open::{list, open};
 pub use values::{Dtype, Values, ValuesRef};
 pub use write::{
