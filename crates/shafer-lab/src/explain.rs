@@ -94,7 +94,14 @@ const BAR: usize = 24;
 pub(crate) fn render(explanation: &Explanation, most: usize) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
-        "class", "logit", "weight", "belief", "plausibility", "softmax", "probability", "",
+        "class",
+        "logit",
+        "weight",
+        "belief",
+        "plausibility",
+        "softmax",
+        "probability",
+        "",
     ]);
     let largest = explanation.classes.iter().map(|c| c.probability).fold(0.0, f64::max);
     for class in explanation.classes.iter().take(most) {

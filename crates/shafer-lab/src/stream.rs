@@ -70,10 +70,7 @@ impl Rows {
     }
 
     /// Calls `work` with the number of the first row of each block, and the block.
-    pub(crate) fn for_each(
-        self,
-        mut work: impl FnMut(usize, &Values) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn for_each(self, mut work: impl FnMut(usize, &Values) -> Result<()>) -> Result<()> {
         let classes = self.shape.classes;
         // An array without elements has slabs of none.
         let slab = self.shape.slab().max(1);

@@ -1,0 +1,247 @@
+//! The program as a user runs it: files in, text and files out, exit codes.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn shafer(folder: &Path, arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_shafer");
+    Command::new(program).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let output = shafer(folder, arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The one line that is said about bad input.
+fn complaint(folder: &Path, arguments: &[&str]) -> String {
+    let output = shafer(folder, arguments);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text.trim_end().to_owned()
+}
+
+/// An array of f32 in version 1 of the npy format.
+fn npy(shape: &[usize], values: &[f32]) -> Vec<u8> {
+    let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
+    let mut header =
+        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", shape.join(", "));
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.bytes());
+    bytes.extend(values.iter().flat_map(|x| x.to_le_bytes()));
+    bytes
+}
+
+/// Three rows of four classes; the mean of each is 0.
+const LOGITS: [f32; 12] = [3.0, 1.0, -1.0, -3.0, 0.0, 0.0, 0.0, 0.0, -9.0, 3.0, 3.0, 3.0];
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("logits.npy"), npy(&[3, 4], &LOGITS)).unwrap();
+    folder
+}
+
+#[test]
+fn a_summary_counts_what_is_kept() {
+    let folder = folder();
+    let report = json(folder.path(), &["sparsify", "logits.npy", "--json"]);
+    assert_eq!(report["rows"], 3);
+    assert_eq!(report["classes"], 4);
+    // 2, 4 (nothing favours any class) and 3.
+    assert_eq!(report["kept"]["mean"], 3.0);
+    assert_eq!(report["kept"]["largest"], 4);
+    assert_eq!(report["vacuous"], 1);
+    let text = shafer(folder.path(), &["sparsify", "logits.npy"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("mean 3.00, median 3"), "{text}");
+    assert!(shafer(folder.path(), &["sparsify", "logits.npy", "-Q"]).stdout.is_empty());
+}
+
+#[test]
+fn every_format_holds_the_same_rows() {
+    let folder = folder();
+    let kept = |file: &str| {
+        let folder = folder.path();
+        assert!(shafer(folder, &["sparsify", "logits.npy", "-o", file]).status.success());
+        assert!(folder.join(file).is_file());
+    };
+    kept("dense.npy");
+    kept("sparse.npz");
+    kept("sparse.safetensors");
+    kept("sparse.csv");
+    // Softmax of ln p is p: the dense rows once more, by way of themselves.
+    let again = json(folder.path(), &["sparsify", "dense.npy", "--method", "softmax", "--json"]);
+    assert_eq!(again["rows"], 3);
+    let bytes = std::fs::read(folder.path().join("dense.npy")).unwrap();
+    let values: Vec<f32> = bytes[bytes.len() - 48..]
+        .chunks_exact(4)
+        .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
+        .collect();
+    let e = 1.0 / (1.0 + (-2.0_f32).exp());
+    let expected =
+        [e, 1.0 - e, 0.0, 0.0, 0.25, 0.25, 0.25, 0.25, 0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
+    for (a, b) in values.iter().zip(expected) {
+        assert!((a - b).abs() < 1e-6, "{values:?}");
+    }
+    let text = std::fs::read_to_string(folder.path().join("sparse.csv")).unwrap();
+    assert_eq!(text.lines().count(), 1 + 9, "{text}");
+}
+
+#[test]
+fn classes_along_another_axis() {
+    let folder = folder();
+    // The columns: means 0.33, -0.33..; what matters is their number and length.
+    let report = json(folder.path(), &["sparsify", "logits.npy", "--axis", "0", "--json"]);
+    assert_eq!((&report["rows"], &report["classes"]), (&4.into(), &3.into()));
+    let row =
+        json(folder.path(), &["explain", "logits.npy", "--axis", "0", "--row", "2", "--json"]);
+    let logits: Vec<f64> =
+        row["classes"].as_array().unwrap().iter().map(|c| c["logit"].as_f64().unwrap()).collect();
+    assert_eq!(logits, [3.0, 0.0, -1.0]);
+    let message = complaint(folder.path(), &["sparsify", "logits.npy", "--axis", "2"]);
+    assert!(message.contains("there is no axis 2"), "{message}");
+}
+
+#[test]
+fn a_row_is_explained() {
+    let folder = folder();
+    std::fs::write(folder.path().join("names.txt"), "walk\nrun\nturn\nstop\n").unwrap();
+    let row = json(folder.path(), &["explain", "logits.npy", "--labels", "names.txt", "--json"]);
+    assert_eq!(row["kept"], 2);
+    assert_eq!(row["classes"][0]["label"], "walk");
+    assert_eq!(row["classes"][0]["weight"], 3.0);
+    assert_eq!(row["classes"][3]["kept"], false);
+    let message = complaint(folder.path(), &["explain", "logits.npy", "--row", "3"]);
+    assert_eq!(message, "shafer: logits.npy: there is no row 3: the file has 3, counted from 0");
+}
+
+#[test]
+fn heads_give_the_logits_of_their_model() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures");
+    let tiny: Value =
+        serde_json::from_str(&std::fs::read_to_string(fixtures.join("tiny.json")).unwrap())
+            .unwrap();
+    let matrix = |name: &str| -> (Vec<usize>, Vec<f32>) {
+        let rows = tiny[name].as_array().unwrap();
+        let values: Vec<f32> = rows
+            .iter()
+            .flat_map(|row| row.as_array().unwrap())
+            .map(|x| x.as_f64().unwrap() as f32)
+            .collect();
+        (vec![rows.len(), values.len() / rows.len()], values)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["features", "logits"] {
+        let (shape, values) = matrix(name);
+        std::fs::write(folder.path().join(name).with_extension("npy"), npy(&shape, &values))
+            .unwrap();
+    }
+    let expected = json(folder.path(), &["explain", "logits.npy", "--row", "1", "--json"]);
+    for model in ["tiny.pt", "tiny.safetensors", "tiny.onnx"] {
+        let model = fixtures.join(model);
+        let model = model.to_str().unwrap();
+        let arguments =
+            ["explain", "--head", model, "--features", "features.npy", "--row", "1", "--json"];
+        let found = json(folder.path(), &arguments);
+        let pairs = found["classes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(expected["classes"].as_array().unwrap());
+        for (a, b) in pairs {
+            assert_eq!((&a["class"], &a["kept"]), (&b["class"], &b["kept"]), "{model}");
+            let (a, b) = (a["logit"].as_f64().unwrap(), b["logit"].as_f64().unwrap());
+            assert!((a - b).abs() < 1e-6, "{model}: {a} and {b}");
+        }
+    }
+    let message = complaint(
+        folder.path(),
+        &[
+            "sparsify",
+            "--head",
+            fixtures.join("tiny.pt").to_str().unwrap(),
+            "--features",
+            "logits.npy",
+        ],
+    );
+    assert!(message.contains("but the head takes rows of 8 features"), "{message}");
+}
+
+#[test]
+fn bad_input_is_named_and_leaves_no_file() {
+    let folder = folder();
+    let mut logits = vec![0.5_f32; 40];
+    logits[23] = f32::NAN;
+    std::fs::write(folder.path().join("nan.npy"), npy(&[10, 4], &logits)).unwrap();
+    let message = complaint(folder.path(), &["sparsify", "nan.npy", "-o", "out.npz"]);
+    assert_eq!(
+        message,
+        "shafer: nan.npy: row 5, column 3: logit is NaN, but must be finite, or -inf for a masked class"
+    );
+    assert!(!folder.path().join("out.npz").exists());
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+
+    let message = complaint(folder.path(), &["sparsify", "missing.npy"]);
+    assert!(message.starts_with("shafer: missing.npy:"), "{message}");
+    let message = complaint(folder.path(), &["sparsify", "."]);
+    assert!(message.contains("directory") || message.contains("folder"), "{message}");
+    let message = complaint(folder.path(), &["sparsify", "logits.npy", "-o", "out.xyz"]);
+    assert!(message.contains("out.xyz"), "{message}");
+    let message = complaint(folder.path(), &["sparsify", "logits.npy", "--temperature", "0"]);
+    assert!(message.contains("temperature is 0"), "{message}");
+    let message = complaint(folder.path(), &["sparsify", "logits.npy", "--alpha", "2"]);
+    assert_eq!(message, "shafer: --alpha is for entmax, not for evidential");
+    let message = complaint(folder.path(), &["sparsify", "logits.npy", "-m", "top-k", "-k", "9"]);
+    assert!(message.contains("k is 9, but must not be greater"), "{message}");
+}
+
+#[test]
+fn standard_input_and_text() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_shafer"))
+        .args(["sparsify", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"a,b,c\n1,2,6\n5,5,5\n").unwrap();
+    let report: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!((&report["rows"], &report["vacuous"]), (&2.into(), &1.into()));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    use std::process::Stdio;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_shafer"))
+        .args(["completions", "bash"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn help_has_examples() {
+    let folder = folder();
+    for command in ["sparsify", "explain", "heads", "completions"] {
+        let text = shafer(folder.path(), &[command, "--help"]).stdout;
+        assert!(String::from_utf8(text).unwrap().contains("Example"), "{command}");
+    }
+    assert!(shafer(folder.path(), &["man"]).stdout.starts_with(b".ie"));
+}
