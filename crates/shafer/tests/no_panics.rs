@@ -133,7 +133,7 @@ macro_rules! laws {
             use super::*;
 
             proptest! {
-                #![proptest_config(ProptestConfig::with_cases(300))]
+                #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 300, ..ProptestConfig::default() })]
 
                 #[test]
                 fn dense(choice in choice(), batch in batch::<$element>()) {

@@ -108,7 +108,9 @@ impl Choice {
     /// the sum of the logits or `q` must give.
     fn may_refuse(self, row: &[f64], temperature: f64) -> bool {
         let Self::SparsegenHg { q } = self else { return false };
-        let large = row.iter().any(|x| x.is_finite() && (x / temperature).abs() > 1e290);
+        // The sum is taken before the division.
+        let large =
+            row.iter().any(|x| x.is_finite() && x.abs().max((x / temperature).abs()) > 1e290);
         q < 1e-6 || q > 1e290 || large
     }
 }
