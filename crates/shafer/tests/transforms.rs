@@ -601,7 +601,8 @@ fn sizes_and_strides_that_overflow() {
         }
     }
     for stride in [isize::MIN, isize::MAX] {
-        let logits = Logits::strided(&[0.0_f32], &[2, huge, huge, huge], &[stride; 4], 0, 0);
+        let (shape, strides) = ([2, huge, huge, huge], [stride; 4]);
+        let logits = Logits::strided(&[0.0_f32], &shape, &strides, 0, 0);
         assert!(matches!(logits, Err(Error::Index { .. })));
     }
 }

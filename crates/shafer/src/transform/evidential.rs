@@ -96,7 +96,7 @@ pub(super) fn select<F: Float>(rounds: usize, row: &[F]) -> Result<Selection<F>>
             let before = left.count;
             left = F::above(row, threshold);
             // Nothing was dropped, so nothing ever will be, however many rounds are left.
-            if round > 1 && left.count == before {
+            if left.count == before {
                 break;
             }
         }
