@@ -182,7 +182,7 @@ proptest! {
     ) {
         let logits = vec![0.0_f32; len];
         let rows = Logits::rows(&logits, classes);
-        let fits = classes > 0 && classes <= u32::MAX as usize && len % classes == 0;
+        let fits = classes > 0 && u32::try_from(classes).is_ok() && len % classes == 0;
         prop_assert_eq!(rows.is_ok(), fits);
         prop_assert_eq!(Logits::row(&logits).is_ok(), len > 0);
         let Ok(rows) = rows else { return Ok(()) };

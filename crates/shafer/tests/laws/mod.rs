@@ -111,7 +111,7 @@ impl Choice {
         // The sum is taken before the division.
         let large =
             row.iter().any(|x| x.is_finite() && x.abs().max((x / temperature).abs()) > 1e290);
-        q < 1e-6 || q > 1e290 || large
+        !(1e-6..=1e290).contains(&q) || large
     }
 }
 
