@@ -137,17 +137,14 @@ impl<E: Bits> Batch<E> {
         logits.temperature(self.temperature).unwrap().parallel(self.parallel)
     }
 
-    /// The rows as the transforms are to see them: `-inf` for a masked class.
+    /// The rows as the transforms are to see them: `-inf` for a masked class, whatever was there.
     pub fn rows(&self) -> Vec<Vec<f64>> {
         let masked = |i: usize| match &self.mask {
             None => false,
             Some(mask) if mask.len() == self.logits.len() => !mask[i],
             Some(mask) => !mask[i % self.classes],
         };
-        let seen = |(i, x): (usize, &E)| match x.to_f64() {
-            x if masked(i) && !x.is_nan() => f64::NEG_INFINITY,
-            x => x,
-        };
+        let seen = |(i, x): (usize, &E)| if masked(i) { f64::NEG_INFINITY } else { x.to_f64() };
         let all: Vec<f64> = self.logits.iter().enumerate().map(seen).collect();
         all.chunks(self.classes).map(<[f64]>::to_vec).collect()
     }
