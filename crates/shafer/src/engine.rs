@@ -318,6 +318,9 @@ pub(crate) fn vjp<E: Element>(
     check_length("probabilities", logits.len(), probabilities.len())?;
     check_length("upstream", logits.len(), upstream.len())?;
     check_length("gradient", logits.len(), gradient.len())?;
+    if logits.is_empty() {
+        return Ok(());
+    }
     let (classes, inner) = (logits.classes(), logits.inner());
     // Arrays of one outer index do not overlap with those of the next.
     for_blocks(

@@ -211,7 +211,7 @@ impl<'a, E: Element> Logits<'a, E> {
         match self.layout {
             Layout::Packed { rows, .. } => rows,
             Layout::Strided { shape, axis, .. } => {
-                shape[..axis].iter().chain(&shape[axis + 1..]).product()
+                product(shape[..axis].iter().chain(&shape[axis + 1..]))
             }
         }
     }
@@ -249,7 +249,7 @@ impl<'a, E: Element> Logits<'a, E> {
     pub(crate) fn inner(&self) -> usize {
         match self.layout {
             Layout::Packed { .. } => 1,
-            Layout::Strided { shape, axis, .. } => shape[axis + 1..].iter().product(),
+            Layout::Strided { shape, axis, .. } => product(shape[axis + 1..].iter()),
         }
     }
 
@@ -321,6 +321,15 @@ impl<'a, E: Element> Logits<'a, E> {
     }
 }
 
+/// The product of sizes. It fits if there are any elements; if not, sizes other than the one that is
+/// 0 can be of any magnitude.
+fn product<'a>(sizes: impl Iterator<Item = &'a usize> + Clone) -> usize {
+    if sizes.clone().any(|&size| size == 0) {
+        return 0;
+    }
+    sizes.fold(1, |product, &size| product.saturating_mul(size))
+}
+
 /// Where class 0 of a row lies in an array packed in C order, of which `inner` elements lie between
 /// neighbouring classes.
 pub(crate) fn packed_start(row: usize, classes: usize, inner: usize) -> usize {
@@ -352,8 +361,9 @@ fn check_bounds(len: usize, shape: &[usize], strides: &[isize], offset: usize) -
     for (&size, &stride) in shape.iter().zip(strides) {
         elements = elements.saturating_mul(size as u128);
         let reach = (size as i128 - 1) * stride as i128;
-        low += reach.min(0);
-        high += reach.max(0);
+        // One reach always fits, the sum of several might not.
+        low = low.saturating_add(reach.min(0));
+        high = high.saturating_add(reach.max(0));
     }
     let range = |index: i128| Error::Index {
         what: "the strides reach element",

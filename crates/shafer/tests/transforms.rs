@@ -568,3 +568,58 @@ fn no_rows_are_no_error() {
     let batch = Logits::strided(&none, &[0, 4], &[4, 1], 0, 1).unwrap();
     assert_eq!(shafer::Softmax.compressed(&batch).unwrap().indptr(), [0]);
 }
+
+/// The slope of a projection, `(alpha - 1) g / T`, can overflow and underflow, and so can the
+/// difference of two logits.
+#[test]
+fn projections_at_the_ends_of_the_range() {
+    let steep = shafer::Entmax::new(f64::MAX).unwrap();
+    let cold = |logits| Logits::row(logits).unwrap().temperature(1e-30).unwrap();
+    let mut out = [f64::NAN; 3];
+    steep.dense(&cold(&[0.0, 1.0, 1.0]), &mut out).unwrap();
+    assert_eq!(out, [0.0, 0.5, 0.5]);
+    let flat = shafer::SparsegenLin::new(f64::MIN).unwrap();
+    let hot = [f64::MAX, f64::MIN];
+    let mut out = [f64::NAN; 2];
+    flat.dense(&Logits::row(&hot).unwrap().temperature(1e30).unwrap(), &mut out).unwrap();
+    assert_eq!(out, [0.5, 0.5]);
+}
+
+/// An array without elements has axes of any size, and strides may lead anywhere.
+#[test]
+fn sizes_and_strides_that_overflow() {
+    let huge = usize::MAX;
+    for shape in [[huge, huge, 0, 2], [huge, 0, huge, 2], [0, huge, huge, 2]] {
+        let mut by_axis = shape;
+        by_axis.swap(0, 3);
+        for (shape, axis) in [(shape, 3), (by_axis, 0)] {
+            let logits = Logits::<f32>::strided(&[], &shape, &[1; 4], 0, axis).unwrap();
+            assert_eq!((logits.row_count(), logits.len()), (0, 0));
+            shafer::Softmax.dense(&logits, &mut []).unwrap();
+            shafer::Softmax.vjp(&logits, &[], &[], &mut []).unwrap();
+            shafer::Softmax.support_sizes(&logits, &mut []).unwrap();
+            assert_eq!(shafer::Softmax.compressed(&logits).unwrap().row_count(), 0);
+        }
+    }
+    for stride in [isize::MIN, isize::MAX] {
+        let (shape, strides) = ([2, huge, huge, huge], [stride; 4]);
+        let logits = Logits::strided(&[0.0_f32], &shape, &strides, 0, 0);
+        assert!(matches!(logits, Err(Error::Index { .. })));
+    }
+}
+
+/// The mean of equal numbers is that number even where their sum overflows, and rounds that drop
+/// nothing end the search.
+#[test]
+fn rounds_without_end_over_the_largest_numbers() {
+    let endless = shafer::Evidential::with_rounds(usize::MAX).unwrap();
+    for classes in 2..50 {
+        let mut rows = vec![f64::MAX; classes];
+        let mut out = vec![f64::NAN; classes];
+        let report = endless.dense(&Logits::row(&rows).unwrap(), &mut out).unwrap();
+        assert_eq!(report.vacuous, 1);
+        rows[0] = f64::MIN;
+        endless.dense(&Logits::row(&rows).unwrap(), &mut out).unwrap();
+        assert!(out[0] == 0.0 && out[1..].iter().all(|&p| p > 0.0), "{out:?}");
+    }
+}

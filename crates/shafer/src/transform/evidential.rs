@@ -6,6 +6,7 @@ use super::rule::{Selection, check_infinities};
 use super::{Rule, Transform};
 use crate::error::{Error, Result};
 use crate::kernel::{Above, Float};
+use crate::numerics::Sum;
 
 /// Evidential sparsification (equation 10 of the paper): softmax over the classes whose singleton
 /// mass is not 0, renormalised.
@@ -96,7 +97,12 @@ pub(super) fn select<F: Float>(rounds: usize, row: &[F]) -> Result<Selection<F>>
     let mut vacuous = false;
     for round in 0..rounds {
         if round > 0 {
+            let before = left.count;
             left = F::above(row, threshold);
+            // Nothing was dropped, so nothing ever will be, however many rounds are left.
+            if left.count == before {
+                break;
+            }
         }
         let mean = mean(row, threshold, left);
         // The mean can only come this close to the maximum if all are equal, or by rounding.
@@ -115,7 +121,10 @@ fn mean<F: Float>(row: &[F], threshold: F, left: Above) -> F {
     if left.sum.value().is_finite() {
         return F::mean_floor(left.sum, left.count);
     }
-    // Only values near the end of the range of f64 come here.
-    let share = |&x: &F| x.to_f64() / left.count as f64;
-    F::floor_from(row.iter().filter(|&&x| x > threshold).map(share).sum())
+    // Only values near the end of the range of f64 come here. Scaled down, the mean of equal values
+    // is still exactly that value.
+    let scale = 2.0_f64.powi(64);
+    let kept = row.iter().filter(|&&x| x > threshold);
+    let sum: Sum = kept.map(|&x| x.to_f64() / scale).collect();
+    F::floor_from(sum.mean_floor(left.count) * scale)
 }

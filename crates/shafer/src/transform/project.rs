@@ -48,7 +48,8 @@ impl Projection {
             Gain::Fixed(gain) => gain,
             Gain::Hourglass { q } => Hourglass::new(q, row, rate)?.gain(),
         };
-        Ok((self.alpha - 1.0) * gain * rate.exact())
+        // Infinity would make NaN of the maximum, which lies 0 below itself.
+        Ok(((self.alpha - 1.0) * gain * rate.exact()).min(f64::MAX))
     }
 
     pub(super) fn select<F: Float>(
@@ -61,7 +62,12 @@ impl Projection {
         let slope = self.slope(row, rate)?;
         let count = scratch.list(row, F::floor_from(max.to_f64() - 1.0 / slope).next_down());
         // From the maximum, so that no digits are lost to a large common part.
-        let y = |x: F| (x.to_f64() - max.to_f64()) * slope;
+        let y = |x: F| {
+            let (x, max) = (x.to_f64(), max.to_f64());
+            let below = x - max;
+            // In halves where the difference overflows: a slope of 0 would make NaN of it.
+            if below.is_finite() { below * slope } else { (x / 2.0 - max / 2.0) * slope * 2.0 }
+        };
         scratch.doubles.clear();
         scratch.doubles.extend(scratch.values[..count].iter().map(|&x| y(x)));
         let exponent = self.exponent();
