@@ -220,7 +220,7 @@ impl fmt::Display for Report {
         if self.vacuous > 0 {
             writeln!(
                 f,
-                "vacuous        {} rows have equal logits: nothing is dropped there",
+                "vacuous        {} of the rows: all their logits are equal, and nothing is dropped",
                 self.vacuous
             )?;
         }
