@@ -31,7 +31,7 @@ pub(crate) struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 2 bad arguments or input, 1 anything else.
+Exit codes: 0 done, 2 bad arguments or input, 130 interrupted.
 
 Examples:
   shafer sparsify logits.npy                     how many classes each row keeps

@@ -14,10 +14,11 @@ use crate::head::HeadReader;
 use crate::progress::Progress;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
-use crate::{explain, sparsify};
+use crate::{explain, interrupt, sparsify};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    interrupt::listen().context("cannot listen for Ctrl-C")?;
     if let Some(threads) = cli.threads {
         if threads == 0 {
             bail!("--threads is 0, but at least one is needed");
@@ -55,6 +56,9 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let _ = writeln!(io::stderr(), "shafer: {error:#}");
+    if error.is::<interrupt::Interrupted>() {
+        return ExitCode::from(interrupt::EXIT_CODE);
+    }
     ExitCode::from(2)
 }
 
@@ -129,11 +133,9 @@ fn run_heads(cli: &Cli, model: &Path) -> Result<()> {
     if heads.is_empty() {
         bail!("{}: no layer looks like a head", model.display());
     }
-    let mut text = String::new();
-    for head in &heads {
-        text += &format!("{head}: {}\n", head.reason);
-    }
-    print(&text)
+    let lines: Vec<String> =
+        heads.iter().map(|head| format!("{head}: {}\n", head.reason)).collect();
+    print(&lines.concat())
 }
 
 fn open(input: &Input) -> Result<Rows> {

@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod explain;
 mod head;
+mod interrupt;
 mod method;
 mod progress;
 mod sparsify;

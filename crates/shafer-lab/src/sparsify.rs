@@ -92,7 +92,7 @@ fn typed<E: Typed>(
     let (empty, used) = sync_channel::<Block<E>>(3);
     std::thread::scope(|scope| {
         let dense = output.as_ref().map(|output| output.dense);
-        let writer = output.map(|output| scope.spawn(move || write(output, blocks, empty)));
+        let writer = output.map(|output| scope.spawn(move || write(output, blocks, &empty)));
         let computed = rows.for_each(|first, values| {
             let logits = E::of(values);
             let report = with_input(logits, shape, temperature, |input| {
@@ -179,7 +179,7 @@ impl<E> Default for Block<E> {
 fn write<E: Typed>(
     mut output: Output,
     blocks: Receiver<Block<E>>,
-    empty: SyncSender<Block<E>>,
+    empty: &SyncSender<Block<E>>,
 ) -> Result<Output> {
     for block in blocks {
         if output.dense {

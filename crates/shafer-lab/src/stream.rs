@@ -2,8 +2,10 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use shafer_data::{ArrayReader, Dtype, Values};
+
+use crate::interrupt;
 
 /// How many logits a block has, more or less: enough that handing it over costs nothing, and few
 /// enough that three of them are no memory to speak of.
@@ -82,7 +84,7 @@ impl Rows {
             let mut first = 0;
             let mut result = Ok(());
             for block in blocks {
-                result = work(first, &block);
+                result = interrupt::check().map_err(Into::into).and_then(|()| work(first, &block));
                 if result.is_err() {
                     break;
                 }
@@ -108,7 +110,7 @@ fn read(
     loop {
         // Blocks that have been worked on are filled again.
         let mut block = used.try_recv().unwrap_or_default();
-        reader.read(elements, &mut block).context("while reading")?;
+        reader.read(elements, &mut block)?;
         if block.is_empty() || full.send(block).is_err() {
             return Ok(());
         }
