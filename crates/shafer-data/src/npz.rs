@@ -100,7 +100,7 @@ impl Archive {
         let name = name.map(|name| name.strip_suffix(".npy").unwrap_or(name));
         let chosen = choose(&self.label, &self.entries(bfloat16)?, name)?;
         let member = &self.members[chosen];
-        let label = format!("{}:{}", self.label, member.name);
+        let label = format!("{}:{}", self.label, npy::shortened(&member.name));
         let source = self.source(member)?;
         // What is stored as it is can be sought in; nothing else has to be copied first.
         let again = match member.method {
@@ -136,7 +136,7 @@ impl Archive {
 
     /// The contents of a member from its beginning, of a bounded length whatever it expands to.
     fn source(&self, member: &Member) -> Result<Box<dyn Read + Send>> {
-        let label = format!("{}:{}", self.label, member.name);
+        let label = format!("{}:{}", self.label, npy::shortened(&member.name));
         if member.encrypted {
             return Err(Error::format(&label, "is encrypted", "write it without a password"));
         }
