@@ -302,7 +302,7 @@ fn npz_that_lies() {
     let wrong = Member { crc: 1, ..Member::deflated("a.npy", &array) };
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: the checksum of the archive does");
     let wrong = Member { packed: vec![0xff; 40], ..Member::deflated("a.npy", &array) };
-    refused("npz", &zip(&[wrong]), None, "FILE: cannot read: corrupt deflate stream");
+    refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: corrupt deflate stream");
     let encrypted = Member { flags: 1, ..Member::stored("a.npy", &array) };
     refused("npz", &zip(&[encrypted]), Some("a"), "FILE:a: is encrypted; write it without");
     let other = Member { method: 14, ..Member::stored("a.npy", &array) };
