@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use serde::Serialize;
-use shafer_data::{ArrayReader, Location, Values};
+use shafer_data::{ArrayReader, Location, NpyWriter, RowWriter, Values};
 
 use crate::cli::{Cli, Command, Explain, Input, Sparsify};
 use crate::head::HeadReader;
@@ -79,17 +79,14 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     }
 }
 
-/// Begins an output file for rows. `.npy` is dense.
+/// Begins an output file for rows. `.npy` is dense and has the shape of the input.
 fn create(path: &Path, rows: &Rows) -> Result<Output> {
-    let shape = rows.shape();
     let dense = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npy"));
-    if dense && shape.inner != 1 {
-        bail!(
-            "{}: dense output is written row by row; with --axis, choose a sparse format such as .npz",
-            path.display()
-        );
-    }
-    let writer = shafer_data::create(path, shape.classes, rows.dtype())?;
+    let classes = rows.shape().classes;
+    let writer: Box<dyn RowWriter> = match rows.array_shape().filter(|_| dense) {
+        Some(shape) => Box::new(NpyWriter::create(path, classes, rows.dtype())?.shaped(shape)?),
+        None => shafer_data::create(path, classes, rows.dtype())?,
+    };
     Ok(Output { writer, dense })
 }
 

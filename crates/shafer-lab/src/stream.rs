@@ -61,6 +61,12 @@ impl Rows {
         self.shape
     }
 
+    /// The shape of the whole array, where the file tells it beforehand.
+    pub(crate) fn array_shape(&self) -> Option<&[usize]> {
+        let info = self.reader.info();
+        (!info.open_ended).then_some(info.shape.as_slice())
+    }
+
     /// The type of the logits.
     pub(crate) fn dtype(&self) -> Dtype {
         self.reader.info().dtype
