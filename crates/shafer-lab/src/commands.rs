@@ -152,7 +152,9 @@ fn open(input: &Input) -> Result<Rows> {
         }
         _ => bail!("give a file of logits, or --head and --features"),
     };
-    Rows::new(reader, input.axis).with_context(|| input.to_string())
+    let rows = Rows::new(reader, input.axis).with_context(|| input.to_string())?;
+    let Some(mask) = &input.mask else { return Ok(rows) };
+    rows.masked(shafer_data::open(&Location::parse(mask))?).with_context(|| mask.clone())
 }
 
 /// One row of a file, in double precision.
@@ -161,7 +163,8 @@ fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
     if let Some(count) = count.filter(|&count| wanted >= count) {
         bail!("there is no row {wanted}: the file has {count}, counted from 0");
     }
-    let mut row = None;
+    let mask = rows.mask().map(<[bool]>::to_vec);
+    let mut row: Option<Vec<f64>> = None;
     let mut seen = 0;
     rows.for_each(|first, block| {
         seen = first + block.len() / classes;
@@ -177,7 +180,13 @@ fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
         }
         Ok(())
     })?;
-    row.with_context(|| format!("there is no row {wanted}: the file has {seen}, counted from 0"))
+    let mut row = row.with_context(|| {
+        format!("there is no row {wanted}: the file has {seen}, counted from 0")
+    })?;
+    for (logit, _) in row.iter_mut().zip(mask.iter().flatten()).filter(|(_, kept)| !**kept) {
+        *logit = f64::NEG_INFINITY;
+    }
+    Ok(row)
 }
 
 fn read_labels(path: &Path) -> Result<Vec<String>> {

@@ -16,6 +16,7 @@ pub(crate) struct Rows {
     reader: Box<dyn ArrayReader>,
     shape: Shape,
     count: Option<usize>,
+    mask: Option<Vec<bool>>,
 }
 
 /// How rows lie in an array: `outer` times, `classes` groups of `inner` numbers, of which each is of
@@ -53,7 +54,22 @@ impl Rows {
             bail!("there are no classes along axis {axis}: the array is {info}");
         }
         let count = info.elements().map(|elements| elements / classes);
-        Ok(Self { reader, shape: Shape { classes, inner }, count })
+        Ok(Self { reader, shape: Shape { classes, inner }, count, mask: None })
+    }
+
+    /// Masks out the classes whose number is 0.
+    pub(crate) fn masked(mut self, mask: Box<dyn ArrayReader>) -> Result<Self> {
+        let numbers = whole(mask, self.shape.classes + 1)?;
+        if numbers.len() != self.shape.classes {
+            bail!("a mask of {} numbers is needed, one for each class", self.shape.classes);
+        }
+        self.mask = Some(numbers.iter().map(|&number| number != 0.0).collect());
+        Ok(self)
+    }
+
+    /// Which classes take part, if not all.
+    pub(crate) fn mask(&self) -> Option<&[bool]> {
+        self.mask.as_deref()
     }
 
     /// How the rows lie in a block.
@@ -104,6 +120,18 @@ impl Rows {
             result.and(read)
         })
     }
+}
+
+/// The first numbers of an array, at most so many.
+fn whole(mut reader: Box<dyn ArrayReader>, most: usize) -> Result<Vec<f64>> {
+    let mut block = Values::default();
+    reader.read(most, &mut block)?;
+    Ok(match block {
+        Values::F16(v) => v.iter().map(|x| x.to_f64()).collect(),
+        Values::Bf16(v) => v.iter().map(|x| x.to_f64()).collect(),
+        Values::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
+        Values::F64(v) => v,
+    })
 }
 
 /// Reads blocks until the end, or until nobody wants them.

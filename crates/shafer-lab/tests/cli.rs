@@ -124,6 +124,20 @@ fn classes_along_another_axis() {
 }
 
 #[test]
+fn masked_classes_take_no_part() {
+    let folder = folder();
+    std::fs::write(folder.path().join("mask.csv"), "0,1,1,1\n").unwrap();
+    let row = json(folder.path(), &["explain", "logits.npy", "--mask", "mask.csv", "--json"]);
+    // Of 1, -1 and -3, whose mean is -1, one is left.
+    assert_eq!((&row["kept"], &row["classes"][0]["class"]), (&1.into(), &1.into()));
+    let report = json(folder.path(), &["sparsify", "logits.npy", "--mask", "mask.csv", "--json"]);
+    assert_eq!(report["kept"]["largest"], 3);
+    std::fs::write(folder.path().join("short.csv"), "0,1\n").unwrap();
+    let message = complaint(folder.path(), &["sparsify", "logits.npy", "--mask", "short.csv"]);
+    assert_eq!(message, "shafer: short.csv: a mask of 4 numbers is needed, one for each class");
+}
+
+#[test]
 fn a_row_is_explained() {
     let folder = folder();
     std::fs::write(folder.path().join("names.txt"), "walk\nrun\nturn\nstop\n").unwrap();
