@@ -42,6 +42,8 @@ fn one_head_in_every_format() {
         ("tiny.safetensors", None),
         ("tiny.safetensors", Some("head.weight")),
         ("tiny.onnx", None),
+        ("tiny.onnx", Some("head")),
+        ("matmul.onnx", Some("w")),
         ("nested.pt", None),
         ("module.pt", None),
         ("views.pt", Some("transposed.weight")),

@@ -225,7 +225,7 @@ impl Onnx {
         } else {
             Data::Inside(message)
         };
-        // Of two with one name the first is meant, as in every other lookup of this crate.
+        // Of two with one name the first is meant, here and in every lookup.
         self.constants.push(Constant { element, shape: shape.clone(), data });
         tensors.push(tensor_info(name, element, shape));
         Ok(())
