@@ -133,6 +133,9 @@ fn the_writer_of_these_tests_writes_models() {
     let path = folder.path().join("m.pt");
     fs::write(&path, tensor(40, &[5, 8], &[1, 5])).expect("writes");
     assert_eq!(load_head(&path, None).expect("loads").classes, 5);
+    // A stride along which nothing lies.
+    fs::write(&path, tensor(40, &[5, 8, 1, 1], &[1, 5, i64::MAX, i64::MAX])).expect("writes");
+    assert_eq!(load_head(&path, None).expect("loads").weights.len(), 40);
     // Its checksums are wrong: PyTorch can be told to leave them out.
     let changed =
         patched(&tensor(40, &[5, 8], &[1, 5]), &[0; 160], &1_f32.to_le_bytes().repeat(40));
@@ -318,19 +321,19 @@ fn tensors_that_lie() {
             "pt",
             "a negative size",
             tensor(40, &[-5, 8], &[8, 1]),
-            "tensor `head.weight` has the negative size -5",
+            "tensor `head.weight` has the impossible size -5",
         ),
         (
             "pt",
             "a negative stride",
             tensor(40, &[5, 8], &[-8, 1]),
-            "tensor `head.weight` has the negative stride -8",
+            "tensor `head.weight` has the impossible stride -8",
         ),
         (
             "pt",
             "a negative offset",
             pickled(&state("FloatStorage", "0", 40, -1, &[5, 8], &[8, 1])),
-            "tensor `head.weight` has the negative offset -1",
+            "tensor `head.weight` has the impossible offset -1",
         ),
         (
             "pt",
@@ -758,7 +761,8 @@ fn data_outside_of_the_folder() {
         check(&[("location", "up/secret")], "tensor `w` has its data in `up/secret`, which is not");
     }
     let at = |name: &str, problem: &str| format!("{}: {problem}", folder.join(name).display());
-    check(&[("location", "none")], &at("none", "cannot open: "));
+    check(&[("location", "none")], &at("none", "cannot open the data of the model: "));
+    check(&[("location", "no\nne")], &at("no\\nne", "cannot open the data of the model: "));
     check(&[("location", "below")], &at("below", "not a file; the model expects its data here"));
     check(
         &[("location", "below/data"), ("offset", "4")],

@@ -281,10 +281,13 @@ impl Onnx {
             return Err(stray());
         }
         let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
-        let data = At(folder.join(location).display().to_string());
+        let data = At(folder.join(shown(location)).display().to_string());
         // Links are resolved before the path is compared.
         let folder = folder.canonicalize().map_err(|e| at.io("find the folder", e))?;
-        let path = folder.join(location).canonicalize().map_err(|e| data.io("open", e))?;
+        let path = folder
+            .join(location)
+            .canonicalize()
+            .map_err(|e| data.io("open the data of the model", e))?;
         if !path.starts_with(&folder) {
             return Err(stray());
         }

@@ -225,7 +225,6 @@ impl View {
     fn is_contiguous(&self) -> bool {
         let mut expected = 1;
         self.shape.iter().zip(&self.strides).rev().all(|(&n, &stride)| {
-            // An axis of one element is never stepped along.
             let fits = n == 1 || stride == expected;
             expected *= n;
             fits
@@ -500,18 +499,22 @@ impl Walk<'_> {
                 .iter()
                 .map(|&item| {
                     let n = tree.int(item).ok_or_else(unclear)?;
-                    usize::try_from(n).map_err(|_| format!("has the negative {what} {n}"))
+                    usize::try_from(n).map_err(|_| format!("has the impossible {what} {n}"))
                 })
                 .collect()
         };
         let shape = axes(size, "size")?;
-        let strides = axes(strides, "stride")?;
+        let mut strides = axes(strides, "stride")?;
         if shape.len() != strides.len() {
             return Err(unclear());
         }
+        // An axis of one element is never stepped along, so that its stride may be anything.
+        for (stride, _) in strides.iter_mut().zip(&shape).filter(|&(_, &n)| n == 1) {
+            *stride = 0;
+        }
         let natural = |id: Id, what: &str| {
             let n = tree.int(id).ok_or_else(unclear)?;
-            usize::try_from(n).map_err(|_| format!("has the negative {what} {n}"))
+            usize::try_from(n).map_err(|_| format!("has the impossible {what} {n}"))
         };
         let offset = natural(offset, "offset")?;
         let mut count = natural(count, "storage size")?;
