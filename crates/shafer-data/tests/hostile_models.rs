@@ -641,6 +641,23 @@ fn hostile_graphs() {
         ),
         (
             "onnx",
+            "heads without end",
+            model(
+                &(0..100_000)
+                    .flat_map(|i| {
+                        let (w, p) = (format!("w{i}"), format!("p{i}"));
+                        [
+                            initialiser(&w, &[1, 2], 1, &[]),
+                            node("MatMul", &["x", &w], &p),
+                            node("Softmax", &[&p], &w),
+                        ]
+                    })
+                    .collect::<Vec<_>>(),
+            ),
+            "several layers may be the head: w0 (1 features, 2 classes), w1 ",
+        ),
+        (
+            "onnx",
             "inputs without end",
             model(&[fields]),
             "not an ONNX model: a part of its graph has more than 4096 fields",

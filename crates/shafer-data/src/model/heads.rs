@@ -70,9 +70,9 @@ pub(super) struct Plan {
 
 /// The layers of a model that may be its head, the likeliest first.
 ///
-/// In an ONNX graph these are the `Gemm`, `MatMul` and 1x1 `Conv` nodes that feed an output or a softmax.
-/// Other files have no graph: there it is weights with a bias beside them, and those with a name
-/// such as `head`, `classifier`, `fc` or `prior` come first.
+/// In an ONNX graph these are the `Gemm`, `MatMul` and 1x1 `Conv` nodes that feed an output or a
+/// softmax. Other files have no graph: there it is weights with a bias beside them, and those with
+/// a name such as `head`, `classifier`, `fc` or `prior` come first.
 ///
 /// ```
 /// # fn main() -> shafer_data::Result<()> {
@@ -98,7 +98,9 @@ pub fn heads(path: impl AsRef<Path>) -> Result<Vec<HeadCandidate>> {
 /// # fn main() -> shafer_data::Result<()> {
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny.safetensors");
 /// let head = shafer_data::load_head(path, None)?;
-/// assert_eq!(head.weights.len(), head.features * head.classes);
+/// assert_eq!((head.features, head.classes), (8, 5));
+/// assert_eq!(head.weights.len(), 40);
+/// assert_eq!(head.bias.map(|bias| bias.len()), Some(5));
 /// # Ok(())
 /// # }
 /// ```

@@ -30,6 +30,9 @@ const MAX_FIELDS: usize = 4096;
 /// Between a head and the output lie a handful of nodes. This also ends a cycle.
 const MAX_WALK: usize = 32;
 
+/// Outputs and softmax nodes that are looked behind. Transformers have a softmax for each layer.
+const MAX_TRACES: usize = 10_000;
+
 const REEXPORT: &str = "export the model again";
 
 #[derive(Clone, PartialEq, Message)]
@@ -331,14 +334,14 @@ impl Onnx {
                 plans.push(plan);
             }
         };
-        for output in &self.outputs {
+        for output in self.outputs.iter().take(MAX_TRACES) {
             add(graph
                 .trace(output, 2, &|op| format!("its {op} feeds the output `{}`", shown(output))));
         }
-        for node in &self.nodes {
-            if matches!(&*node.op_type, "Softmax" | "LogSoftmax")
-                && let [input, ..] = &node.input[..]
-            {
+        let is_softmax =
+            |node: &&NodeProto| matches!(node.op_type.as_str(), "Softmax" | "LogSoftmax");
+        for node in self.nodes.iter().filter(is_softmax).take(MAX_TRACES) {
+            if let [input, ..] = &node.input[..] {
                 add(graph.trace(input, 1, &|op| {
                     format!("its {op} feeds the {} `{}`", node.op_type, shown(node.label()))
                 }));
