@@ -1,25 +1,89 @@
 //! Arrays in files.
 
+use std::fmt;
+
 use crate::{Dtype, Result, Values};
 
 /// An array in a file.
+///
+/// ```
+/// use shafer_data::{ArrayInfo, Dtype};
+///
+/// let info =
+///     ArrayInfo { name: None, dtype: Dtype::F32, shape: vec![10, 3], open_ended: false };
+/// assert_eq!(info.elements(), Some(30));
+/// assert_eq!(info.to_string(), "f32 (10, 3)");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayInfo {
     /// Its name, in files that hold several.
     pub name: Option<String>,
     /// The type of its elements.
     pub dtype: Dtype,
-    /// Its shape. A scalar has none.
+    /// Its shape. A scalar has none. The last number is always that of the last axis.
     pub shape: Vec<usize>,
+    /// Whether the number of rows is only known at the end, as in text. `shape` is then the shape
+    /// of one row.
+    pub open_ended: bool,
+}
+
+impl ArrayInfo {
+    /// The number of elements, where it is known.
+    ///
+    /// ```
+    /// use shafer_data::{ArrayInfo, Dtype};
+    ///
+    /// let text = ArrayInfo { name: None, dtype: Dtype::F64, shape: vec![3], open_ended: true };
+    /// assert_eq!(text.elements(), None);
+    /// ```
+    pub fn elements(&self) -> Option<usize> {
+        if self.open_ended { None } else { elements(&self.shape) }
+    }
+}
+
+impl fmt::Display for ArrayInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = &self.name {
+            write!(f, "{name}: ")?;
+        }
+        if self.open_ended {
+            write!(f, "{} rows of {}", self.dtype, shape_text(&self.shape))
+        } else {
+            write!(f, "{} {}", self.dtype, shape_text(&self.shape))
+        }
+    }
+}
+
+/// The product of a shape that comes from a file, unless it overflows.
+pub(crate) fn elements(shape: &[usize]) -> Option<usize> {
+    // An empty array is empty whatever its other axes say.
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1, |product: usize, &n| product.checked_mul(n))
+}
+
+/// A shape as Python writes it.
+pub(crate) fn shape_text(shape: &[usize]) -> String {
+    match shape {
+        [n] => format!("({n},)"),
+        _ => format!("({})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// Reads an array from its beginning to its end, in C order whatever the order of the file.
 pub trait ArrayReader: Send {
-    /// What it reads. Where the number of rows is only known at the end, as in a stream of text,
-    /// the first number of the shape is `None` here.
+    /// What it reads.
     fn info(&self) -> &ArrayInfo;
 
     /// Replaces the contents of `block` by the next elements, at most `elements` of them; fewer
-    /// only at the end, and none after it. `block` takes the array's type.
+    /// only at the end, and none after it. `block` takes the array's type. The memory used is that
+    /// of the block, not that of the array.
     fn read(&mut self, elements: usize, block: &mut Values) -> Result<()>;
+}
+
+impl fmt::Debug for dyn ArrayReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ArrayReader").field(self.info()).finish()
+    }
 }

@@ -3,6 +3,13 @@
 use std::fmt;
 
 /// What was wrong, where, and what to do: one line.
+///
+/// ```
+/// use shafer_data::{Location, open};
+///
+/// let error = open(&Location::parse("absent.npy")).unwrap_err();
+/// assert!(error.to_string().starts_with("absent.npy: cannot open: "));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,6 +38,20 @@ pub enum Error {
         /// What does not fit.
         problem: String,
     },
+}
+
+impl Error {
+    pub(crate) fn io(file: &str, action: &'static str, source: std::io::Error) -> Self {
+        Self::Io { file: file.to_owned(), action, source }
+    }
+
+    pub(crate) fn format(file: &str, problem: impl Into<String>, hint: &'static str) -> Self {
+        Self::Format { file: file.to_owned(), problem: problem.into(), hint }
+    }
+
+    pub(crate) fn request(file: &str, problem: impl Into<String>) -> Self {
+        Self::Request { file: file.to_owned(), problem: problem.into() }
+    }
 }
 
 impl fmt::Display for Error {

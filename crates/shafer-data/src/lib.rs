@@ -2,15 +2,34 @@
 //!
 //! Files are read and written in blocks, so that memory does not grow with the number of rows. What
 //! is wrong with a file is said in one line: what, where, and what to do.
+//!
+//! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is.
+//! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it.
+//! Writing: [`create`] gives a [`RowWriter`], which takes [`SparseRows`] or dense ones.
 
 mod array;
+mod atomic;
+mod csv;
+mod entry;
 mod error;
+mod fortran;
 mod location;
 mod model;
+mod npy;
+mod npz;
+mod open;
+mod raw;
+mod safetensors;
 mod values;
+mod write;
 
 pub use array::{ArrayInfo, ArrayReader};
+pub use atomic::AtomicFile;
 pub use error::{Error, Result};
 pub use location::Location;
 pub use model::{HeadCandidate, HeadWeights, ModelFile, Orientation, TensorInfo, heads, load_head};
-pub use values::{Dtype, Values};
+pub use open::{list, open};
+pub use values::{Dtype, Values, ValuesRef};
+pub use write::{
+    CsrNpzWriter, CsvWriter, NpyWriter, RowWriter, SafetensorsWriter, SparseRows, create,
+};

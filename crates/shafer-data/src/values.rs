@@ -1,9 +1,19 @@
 //! Typed blocks of numbers.
 
+use std::fmt;
+
+use bytemuck::Pod;
 use half::{bf16, f16};
 
-/// The types of elements that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The types of elements that are read and written.
+///
+/// ```
+/// use shafer_data::Dtype;
+///
+/// assert_eq!(Dtype::Bf16.size(), 2);
+/// assert_eq!(Dtype::F64.to_string(), "f64");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dtype {
     /// IEEE half precision.
     F16,
@@ -17,6 +27,10 @@ pub enum Dtype {
 
 impl Dtype {
     /// The size of an element in bytes.
+    ///
+    /// ```
+    /// assert_eq!(shafer_data::Dtype::F32.size(), 4);
+    /// ```
     pub fn size(self) -> usize {
         match self {
             Self::F16 | Self::Bf16 => 2,
@@ -26,7 +40,25 @@ impl Dtype {
     }
 }
 
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        })
+    }
+}
+
 /// Numbers of one of the types.
+///
+/// ```
+/// use shafer_data::{Dtype, Values};
+///
+/// let values = Values::F64(vec![1.0, 2.0]);
+/// assert_eq!((values.len(), values.dtype()), (2, Dtype::F64));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the types say it")]
 pub enum Values {
@@ -39,5 +71,194 @@ pub enum Values {
 impl Default for Values {
     fn default() -> Self {
         Self::F32(Vec::new())
+    }
+}
+
+impl Values {
+    /// None yet, of the given type.
+    ///
+    /// ```
+    /// use shafer_data::{Dtype, Values};
+    ///
+    /// assert!(Values::new(Dtype::F16).is_empty());
+    /// ```
+    pub fn new(dtype: Dtype) -> Self {
+        match dtype {
+            Dtype::F16 => Self::F16(Vec::new()),
+            Dtype::Bf16 => Self::Bf16(Vec::new()),
+            Dtype::F32 => Self::F32(Vec::new()),
+            Dtype::F64 => Self::F64(Vec::new()),
+        }
+    }
+
+    /// Their type.
+    ///
+    /// ```
+    /// use shafer_data::{Dtype, Values};
+    ///
+    /// assert_eq!(Values::default().dtype(), Dtype::F32);
+    /// ```
+    pub fn dtype(&self) -> Dtype {
+        self.view().dtype()
+    }
+
+    /// Their number.
+    ///
+    /// ```
+    /// assert_eq!(shafer_data::Values::F32(vec![0.5; 3]).len(), 3);
+    /// ```
+    pub fn len(&self) -> usize {
+        self.view().len()
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(shafer_data::Values::default().is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The same numbers, borrowed.
+    ///
+    /// ```
+    /// use shafer_data::{Values, ValuesRef};
+    ///
+    /// assert_eq!(Values::F64(vec![0.5]).view(), ValuesRef::F64(&[0.5]));
+    /// ```
+    pub fn view(&self) -> ValuesRef<'_> {
+        match self {
+            Self::F16(v) => ValuesRef::F16(v),
+            Self::Bf16(v) => ValuesRef::Bf16(v),
+            Self::F32(v) => ValuesRef::F32(v),
+            Self::F64(v) => ValuesRef::F64(v),
+        }
+    }
+
+    /// Becomes `n` elements of the given type, and lends their bytes to be filled. What they are
+    /// before that is not said: clearing memory that is about to be overwritten costs as much as
+    /// reading a file from the page cache.
+    pub(crate) fn bytes_mut(&mut self, dtype: Dtype, n: usize) -> &mut [u8] {
+        if self.dtype() != dtype {
+            *self = Self::new(dtype);
+        }
+        match self {
+            Self::F16(v) => resized(v, n),
+            Self::Bf16(v) => resized(v, n),
+            Self::F32(v) => resized(v, n),
+            Self::F64(v) => resized(v, n),
+        }
+    }
+}
+
+fn resized<T: Pod>(values: &mut Vec<T>, n: usize) -> &mut [u8] {
+    values.resize(n, T::zeroed());
+    bytemuck::cast_slice_mut(values)
+}
+
+/// Borrowed numbers of one of the types.
+///
+/// ```
+/// use shafer_data::ValuesRef;
+///
+/// let values: ValuesRef = [0.25_f32, 0.75][..].into();
+/// assert_eq!(values.len(), 2);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the types say it")]
+pub enum ValuesRef<'a> {
+    F16(&'a [f16]),
+    Bf16(&'a [bf16]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+}
+
+impl ValuesRef<'_> {
+    /// Their type.
+    ///
+    /// ```
+    /// use shafer_data::{Dtype, ValuesRef};
+    ///
+    /// assert_eq!(ValuesRef::F64(&[]).dtype(), Dtype::F64);
+    /// ```
+    pub fn dtype(&self) -> Dtype {
+        match self {
+            Self::F16(_) => Dtype::F16,
+            Self::Bf16(_) => Dtype::Bf16,
+            Self::F32(_) => Dtype::F32,
+            Self::F64(_) => Dtype::F64,
+        }
+    }
+
+    /// Their number.
+    ///
+    /// ```
+    /// assert_eq!(shafer_data::ValuesRef::F32(&[1.0]).len(), 1);
+    /// ```
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F16(v) => v.len(),
+            Self::Bf16(v) => v.len(),
+            Self::F32(v) => v.len(),
+            Self::F64(v) => v.len(),
+        }
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(shafer_data::ValuesRef::F32(&[]).is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Their bytes, in the order of this machine.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::F16(v) => bytemuck::cast_slice(v),
+            Self::Bf16(v) => bytemuck::cast_slice(v),
+            Self::F32(v) => bytemuck::cast_slice(v),
+            Self::F64(v) => bytemuck::cast_slice(v),
+        }
+    }
+}
+
+impl<'a> From<&'a [f16]> for ValuesRef<'a> {
+    fn from(values: &'a [f16]) -> Self {
+        Self::F16(values)
+    }
+}
+
+impl<'a> From<&'a [bf16]> for ValuesRef<'a> {
+    fn from(values: &'a [bf16]) -> Self {
+        Self::Bf16(values)
+    }
+}
+
+impl<'a> From<&'a [f32]> for ValuesRef<'a> {
+    fn from(values: &'a [f32]) -> Self {
+        Self::F32(values)
+    }
+}
+
+impl<'a> From<&'a [f64]> for ValuesRef<'a> {
+    fn from(values: &'a [f64]) -> Self {
+        Self::F64(values)
+    }
+}
+
+/// Reverses the bytes of every element of `size` bytes.
+pub(crate) fn swap_bytes(bytes: &mut [u8], size: usize) {
+    fn swap<const N: usize>(bytes: &mut [u8]) {
+        for element in bytes.as_chunks_mut::<N>().0 {
+            element.reverse();
+        }
+    }
+    match size {
+        2 => swap::<2>(bytes),
+        4 => swap::<4>(bytes),
+        _ => swap::<8>(bytes),
     }
 }

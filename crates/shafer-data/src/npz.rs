@@ -1,0 +1,197 @@
+//! `NumPy`'s `.npz`: a zip archive of `.npy` files.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+use flate2::bufread::DeflateDecoder;
+use zip::{CompressionMethod, ZipArchive};
+
+use crate::entry::{Entry, choose};
+use crate::npy::{self, BFLOAT16, Header};
+use crate::{ArrayInfo, ArrayReader, Error, Result};
+
+pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
+
+const DAMAGED: &str = "the file is damaged or not an archive of arrays; write it again with \
+                       numpy.savez";
+
+/// An archive that is open. The directory is read by the crate `zip`; the members by ourselves,
+/// since a reader of a member has to own what it reads from.
+pub(crate) struct Archive {
+    label: String,
+    file: File,
+    members: Vec<Member>,
+}
+
+/// A file in the archive.
+struct Member {
+    /// Without the ending `.npy`.
+    name: String,
+    start: u64,
+    compressed: u64,
+    size: u64,
+    crc: u32,
+    method: CompressionMethod,
+    encrypted: bool,
+}
+
+impl Archive {
+    pub(crate) fn open(label: &str, file: File) -> Result<Self> {
+        let damaged = |e: zip::result::ZipError| {
+            Error::format(
+                label,
+                format!("the directory of the archive cannot be read ({e})"),
+                DAMAGED,
+            )
+        };
+        let io = |e| Error::io(label, "read", e);
+        let length = file.metadata().map_err(io)?.len();
+        let reader = BufReader::new(file.try_clone().map_err(io)?);
+        let mut archive = ZipArchive::new(reader).map_err(damaged)?;
+        let mut members = Vec::new();
+        for i in 0..archive.len() {
+            let member = archive.by_index_raw(i).map_err(damaged)?;
+            let name = String::from_utf8_lossy(member.name_raw());
+            let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
+            let start = member.data_start().unwrap_or(u64::MAX);
+            if start.checked_add(member.compressed_size()).is_none_or(|end| end > length) {
+                let problem = format!(
+                    "the member `{}` should have {} bytes but the archive ends before",
+                    npy::shortened(&name),
+                    member.compressed_size()
+                );
+                return Err(Error::format(label, problem, "copy or write the file again"));
+            }
+            members.push(Member {
+                name,
+                start,
+                compressed: member.compressed_size(),
+                size: member.size(),
+                crc: member.crc32(),
+                method: member.compression(),
+                encrypted: member.encrypted(),
+            });
+        }
+        Ok(Self { label: label.to_owned(), file, members })
+    }
+
+    /// The arrays of floating-point type.
+    pub(crate) fn list(&self) -> Result<Vec<ArrayInfo>> {
+        Ok(self.entries(false)?.iter().filter_map(Entry::info).collect())
+    }
+
+    /// Opens one array. `NAME:bfloat16` says what the two bytes without a type are.
+    pub(crate) fn array(self, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
+        let has = |name: &str| self.members.iter().any(|member| member.name == name);
+        let (name, bfloat16) = match name {
+            Some(BFLOAT16) if !has(BFLOAT16) => (None, true),
+            Some(name) if !has(name) => match name.strip_suffix(BFLOAT16) {
+                Some(rest) if rest.ends_with(':') => (Some(&rest[..rest.len() - 1]), true),
+                _ => (Some(name), false),
+            },
+            name => (name, false),
+        };
+        if name.is_none() && ["data", "indices", "indptr", "format"].into_iter().all(has) {
+            return Err(Error::request(
+                &self.label,
+                "is a sparse matrix of SciPy; logits are dense, as in numpy.savez(path, logits=...)",
+            ));
+        }
+        let name = name.map(|name| name.strip_suffix(".npy").unwrap_or(name));
+        // A member that was named is opened whatever the others are like.
+        let found = name.and_then(|name| self.members.iter().position(|m| m.name == name));
+        let chosen = match found {
+            Some(found) => found,
+            None => choose(&self.label, &self.entries(bfloat16)?, name)?,
+        };
+        let member = &self.members[chosen];
+        let label = self.member_label(member);
+        let source = self.source(member)?;
+        // What is stored as it is can be sought in; nothing else has to be copied first.
+        let again = match member.method {
+            CompressionMethod::Stored => {
+                let file = self.file.try_clone().map_err(|e| Error::io(&label, "read", e))?;
+                Some((file, member.start))
+            }
+            _ => None,
+        };
+        let name = Some(member.name.clone());
+        Ok(Box::new(npy::open(&label, name, bfloat16, source, Some(member.size), again)?))
+    }
+
+    /// What the members are. Those that are not arrays are listed as such, for the sake of the
+    /// others.
+    fn entries(&self, bfloat16: bool) -> Result<Vec<Entry>> {
+        let mut entries = Vec::with_capacity(self.members.len());
+        for member in &self.members {
+            let label = self.member_label(member);
+            let header = self.source(member).and_then(|mut s| Header::read(&label, &mut *s));
+            let (dtype, shape) = match header {
+                Ok(header) => {
+                    let dtype = header.elements(&self.label, bfloat16);
+                    let descr = npy::shortened(&header.descr);
+                    (dtype.map(|elements| elements.dtype).map_err(|_| descr), header.shape)
+                }
+                Err(e @ Error::Io { .. }) => return Err(e),
+                Err(_) => (Err("(no array)".to_owned()), Vec::new()),
+            };
+            entries.push(Entry { name: member.name.clone(), dtype, shape });
+        }
+        Ok(entries)
+    }
+
+    fn member_label(&self, member: &Member) -> String {
+        format!("{}:{}", self.label, npy::shortened(&member.name))
+    }
+
+    /// The contents of a member from its beginning, of a bounded length whatever it expands to.
+    fn source(&self, member: &Member) -> Result<Box<dyn Read + Send>> {
+        let label = self.member_label(member);
+        if member.encrypted {
+            return Err(Error::format(&label, "is encrypted", "write it without a password"));
+        }
+        let io = |e| Error::io(&label, "read", e);
+        let mut file = self.file.try_clone().map_err(io)?;
+        file.seek(SeekFrom::Start(member.start)).map_err(io)?;
+        let packed = file.take(member.compressed);
+        let (left, crc) = (member.size, member.crc);
+        let hasher = crc32fast::Hasher::new();
+        match member.method {
+            CompressionMethod::Stored => Ok(Box::new(Checked { inner: packed, left, crc, hasher })),
+            CompressionMethod::DEFLATE => {
+                let inner = DeflateDecoder::new(BufReader::with_capacity(64 << 10, packed));
+                Ok(Box::new(Checked { inner, left, crc, hasher }))
+            }
+            other => Err(Error::format(
+                &label,
+                format!("is compressed by a method that is not read ({other:?})"),
+                "write it with numpy.savez or numpy.savez_compressed",
+            )),
+        }
+    }
+}
+
+/// Reads a member of an archive, no further than the length that the directory gives, and compares
+/// the checksum at its end.
+struct Checked<R> {
+    inner: R,
+    left: u64,
+    crc: u32,
+    hasher: crc32fast::Hasher,
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let wanted = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let n = self.inner.read(&mut buffer[..wanted])?;
+        self.hasher.update(&buffer[..n]);
+        self.left -= n as u64;
+        if n > 0 && self.left == 0 && self.hasher.clone().finalize() != self.crc {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the checksum of the archive does not match; copy or write the file again",
+            ));
+        }
+        Ok(n)
+    }
+}

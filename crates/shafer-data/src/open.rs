@@ -1,0 +1,207 @@
+//! From the name of a file to what is in it.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::csv::CsvReader;
+use crate::npy::{self, BFLOAT16, Header};
+use crate::npz::{self, Archive};
+use crate::raw::fill;
+use crate::safetensors::Tensors;
+use crate::{ArrayInfo, ArrayReader, Error, Location, Result};
+
+/// The formats that are read.
+#[derive(Clone, Copy)]
+enum Kind {
+    Npy,
+    Npz,
+    Safetensors,
+    Csv,
+}
+
+impl Kind {
+    fn by_ending(path: &Path) -> Option<Self> {
+        let ending = path.extension()?.to_str()?;
+        Some(match ending.to_ascii_lowercase().as_str() {
+            "npy" => Self::Npy,
+            "npz" => Self::Npz,
+            "safetensors" => Self::Safetensors,
+            "csv" => Self::Csv,
+            _ => return None,
+        })
+    }
+
+    /// By the first nine bytes. Text is what nothing else is.
+    fn by_contents(start: &[u8]) -> Self {
+        if start.starts_with(npy::MAGIC) {
+            Self::Npy
+        } else if start.starts_with(npz::MAGIC) {
+            Self::Npz
+        } else if start.len() == 9 && start[8] == b'{' && start[5..8] == [0; 3] {
+            Self::Safetensors
+        } else {
+            Self::Csv
+        }
+    }
+}
+
+/// Opens an array for reading: by the ending of the file's name, and by its first bytes on standard
+/// input and other pipes. Without a name it is the only array of floating-point type.
+///
+/// ```
+/// use shafer_data::{Location, Values, open};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("logits.csv");
+/// std::fs::write(&path, "cat,dog\n0.5,-1\n2,0\n")?;
+/// let mut reader = open(&Location { path: Some(path), name: None })?;
+/// assert_eq!(reader.info().shape, [2]);
+/// let mut block = Values::default();
+/// reader.read(100, &mut block)?;
+/// assert_eq!(block, Values::F64(vec![0.5, -1.0, 2.0, 0.0]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open(location: &Location) -> Result<Box<dyn ArrayReader>> {
+    let label = location.label();
+    let name = location.name.as_deref();
+    let Some(path) = &location.path else {
+        return open_stream(&label, Box::new(io::stdin()), name);
+    };
+    let (mut file, regular) = open_path(&label, path)?;
+    if !regular {
+        return open_stream(&label, Box::new(file), name);
+    }
+    match kind(&label, path, &mut file)? {
+        Kind::Npy => open_npy(&label, file, name),
+        Kind::Npz => Archive::open(&label, file)?.array(name),
+        Kind::Safetensors => Tensors::open(&label, file)?.array(name),
+        Kind::Csv => open_csv(&label, Box::new(file), name),
+    }
+}
+
+/// The arrays of floating-point type in a file.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("logits.csv");
+/// std::fs::write(&path, "0.5,-1\n2,0\n")?;
+/// let arrays = shafer_data::list(&path)?;
+/// assert_eq!(arrays[0].to_string(), "f64 rows of (2,)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn list(path: &Path) -> Result<Vec<ArrayInfo>> {
+    let label = path.display().to_string();
+    let (mut file, regular) = open_path(&label, path)?;
+    if !regular {
+        return Err(Error::request(&label, "is not a file; arrays are only listed of files"));
+    }
+    Ok(match kind(&label, path, &mut file)? {
+        Kind::Npy => {
+            // Only bytes without a type are refused as they are and read on request.
+            let header = Header::read(&label, &mut file)?;
+            let dtype = header.elements(&label, false)?.dtype;
+            vec![ArrayInfo { name: None, dtype, shape: header.shape, open_ended: false }]
+        }
+        Kind::Npz => Archive::open(&label, file)?.list()?,
+        Kind::Safetensors => Tensors::open(&label, file)?.list(),
+        Kind::Csv => vec![open_csv(&label, Box::new(file), None)?.info().clone()],
+    })
+}
+
+/// The file, and whether it is one: pipes have no length and cannot be sought in.
+fn open_path(label: &str, path: &Path) -> Result<(File, bool)> {
+    let io = |e| Error::io(label, "open", e);
+    // Asked first: some systems do not open folders, and say so in their own words.
+    if path.is_dir() {
+        return Err(Error::request(label, "is a folder; name a file in it"));
+    }
+    let file = File::open(path).map_err(io)?;
+    let regular = file.metadata().map_err(io)?.is_file();
+    Ok((file, regular))
+}
+
+fn kind(label: &str, path: &Path, file: &mut File) -> Result<Kind> {
+    let io = |e| Error::io(label, "read", e);
+    if file.metadata().map_err(io)?.len() == 0 {
+        return Err(Error::format(label, "is empty", "write the file again"));
+    }
+    if let Some(kind) = Kind::by_ending(path) {
+        return Ok(kind);
+    }
+    let mut start = [0; 9];
+    let n = fill(file, &mut start).map_err(io)?;
+    file.seek(SeekFrom::Start(0)).map_err(io)?;
+    match Kind::by_contents(&start[..n]) {
+        // Nearly everything could be text; a file that is says so.
+        Kind::Csv => Err(Error::request(
+            label,
+            "is of no known kind; the name of a file ends in .npy, .npz, .safetensors or .csv",
+        )),
+        kind => Ok(kind),
+    }
+}
+
+fn open_stream(
+    label: &str,
+    mut source: Box<dyn Read + Send>,
+    name: Option<&str>,
+) -> Result<Box<dyn ArrayReader>> {
+    let mut start = [0; 9];
+    let n = fill(&mut *source, &mut start).map_err(|e| Error::io(label, "read", e))?;
+    if n == 0 {
+        return Err(Error::format(label, "is empty", "is the program before it running?"));
+    }
+    let start = &start[..n];
+    let source: Box<dyn Read + Send> = Box::new(Cursor::new(start.to_vec()).chain(source));
+    match Kind::by_contents(start) {
+        Kind::Npy => {
+            let bfloat16 = npy_name(label, name)?;
+            Ok(Box::new(npy::open(label, None, bfloat16, source, None, None)?))
+        }
+        // Their directories need a file.
+        Kind::Npz => Archive::open(label, spill(label, source)?)?.array(name),
+        Kind::Safetensors => Tensors::open(label, spill(label, source)?)?.array(name),
+        Kind::Csv => open_csv(label, source, name),
+    }
+}
+
+fn spill(label: &str, mut source: Box<dyn Read + Send>) -> Result<File> {
+    let keep = |e| Error::io(label, "keep a temporary copy of the file", e);
+    let mut copy = tempfile::tempfile().map_err(keep)?;
+    io::copy(&mut source, &mut copy).map_err(keep)?;
+    Ok(copy)
+}
+
+fn open_npy(label: &str, file: File, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
+    let bfloat16 = npy_name(label, name)?;
+    let io = |e| Error::io(label, "read", e);
+    let length = file.metadata().map_err(io)?.len();
+    let again = file.try_clone().map_err(io)?;
+    let source = Box::new(file);
+    Ok(Box::new(npy::open(label, None, bfloat16, source, Some(length), Some((again, 0)))?))
+}
+
+/// The only array of such a file has no name; what can follow the colon is its type.
+fn npy_name(label: &str, name: Option<&str>) -> Result<bool> {
+    match name {
+        None => Ok(false),
+        Some(BFLOAT16) => Ok(true),
+        Some(name) => Err(unnamed(label, name)),
+    }
+}
+
+fn open_csv(
+    label: &str,
+    source: Box<dyn Read + Send>,
+    name: Option<&str>,
+) -> Result<Box<dyn ArrayReader>> {
+    match name {
+        None => Ok(Box::new(CsvReader::new(label, source)?)),
+        Some(name) => Err(unnamed(label, name)),
+    }
+}
+
+fn unnamed(label: &str, name: &str) -> Error {
+    Error::request(label, format!("holds one array without a name; leave `:{name}` out"))
+}

@@ -1,0 +1,112 @@
+//! Arrays that lie in a file as the bytes of their elements.
+
+use std::io::{self, Read};
+
+use crate::array::{elements, shape_text};
+use crate::values::swap_bytes;
+use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result, Values};
+
+/// Reads elements in C order, straight into the caller's block.
+pub(crate) struct RawReader {
+    file: String,
+    info: ArrayInfo,
+    source: Box<dyn Read + Send>,
+    /// Whether the bytes of an element are in the other order than this machine's.
+    swap: bool,
+    /// Bytes not read yet.
+    left: u64,
+    /// Whether nothing may follow the last element, where that was not known when it was opened.
+    check_end: bool,
+}
+
+impl RawReader {
+    pub(crate) fn new(
+        file: &str,
+        info: ArrayInfo,
+        source: Box<dyn Read + Send>,
+        big_endian: bool,
+        check_end: bool,
+    ) -> Result<Self> {
+        let left = byte_size(file, &info.shape, info.dtype)?;
+        let swap = big_endian != cfg!(target_endian = "big");
+        Ok(Self { file: file.to_owned(), info, source, swap, left, check_end })
+    }
+}
+
+impl ArrayReader for RawReader {
+    fn info(&self) -> &ArrayInfo {
+        &self.info
+    }
+
+    fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
+        let size = self.info.dtype.size();
+        let n = usize::try_from(self.left / size as u64).unwrap_or(usize::MAX).min(elements);
+        let bytes = block.bytes_mut(self.info.dtype, n);
+        let got = fill(&mut *self.source, bytes).map_err(|e| Error::io(&self.file, "read", e))?;
+        if got < bytes.len() {
+            let missing = self.left - got as u64;
+            return Err(truncated(&self.file, missing));
+        }
+        if self.swap {
+            swap_bytes(bytes, size);
+        }
+        self.left -= bytes.len() as u64;
+        if self.left == 0 && self.check_end {
+            self.check_end = false;
+            let more =
+                fill(&mut *self.source, &mut [0]).map_err(|e| Error::io(&self.file, "read", e))?;
+            if more > 0 {
+                return Err(Error::format(
+                    &self.file,
+                    format!(
+                        "bytes follow the last element of shape {}",
+                        shape_text(&self.info.shape)
+                    ),
+                    "write the file again",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads until the buffer is full or the source ends.
+pub(crate) fn fill(source: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<usize> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match source.read(&mut buffer[got..]) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(got)
+}
+
+/// The size of an array in bytes, unless no file can be that large.
+pub(crate) fn byte_size(file: &str, shape: &[usize], dtype: Dtype) -> Result<u64> {
+    elements(shape)
+        .and_then(|n| n.checked_mul(dtype.size()))
+        .filter(|&n| i64::try_from(n).is_ok())
+        .map(|n| n as u64)
+        .ok_or_else(|| {
+            Error::format(
+                file,
+                format!("no file can hold the shape {} of {dtype}", shape_text(shape)),
+                "the header is damaged; write the file again",
+            )
+        })
+}
+
+pub(crate) fn truncated(file: &str, missing: u64) -> Error {
+    Error::format(
+        file,
+        format!("truncated: {missing} {} missing at the end", bytes_word(missing)),
+        "copy or write the file again",
+    )
+}
+
+pub(crate) fn bytes_word(n: u64) -> &'static str {
+    if n == 1 { "byte" } else { "bytes" }
+}

@@ -1,0 +1,173 @@
+//! A zip archive of `.npy` members that are not compressed, as `numpy.savez` writes them.
+//!
+//! Of a member neither the length nor the checksum is known before its end, nor is the shape in its
+//! own header: both headers are written last, into room that was left for them.
+
+use std::io::{self, Write};
+
+use crc32fast::Hasher;
+
+use crate::AtomicFile;
+use crate::atomic::Spill;
+
+/// Room for the header of a member's array: those of one axis fit.
+pub(super) const ARRAY_HEADER: usize = 128;
+
+/// The fixed part of a member's header, and the extra field with lengths of 64 bits.
+const LOCAL: usize = 30;
+const LOCAL_EXTRA: usize = 20;
+
+/// Readers must know lengths of 64 bits.
+const VERSION: u16 = 45;
+/// The first day of 1980, as `NumPy` writes: the same rows give the same file.
+const DATE: u16 = 0x21;
+
+#[derive(Debug)]
+pub(super) struct ZipWriter {
+    pub(super) file: AtomicFile,
+    /// The length of the file.
+    at: u64,
+    /// Of the array of the member that is open.
+    hasher: Hasher,
+    members: Vec<Member>,
+}
+
+#[derive(Debug)]
+struct Member {
+    name: &'static str,
+    start: u64,
+    size: u64,
+    crc: u32,
+}
+
+impl ZipWriter {
+    pub(super) fn new(file: AtomicFile) -> Self {
+        Self { file, at: 0, hasher: Hasher::new(), members: Vec::new() }
+    }
+
+    /// Begins a member; what is written next are the elements of its array.
+    pub(super) fn begin(&mut self, name: &'static str) -> io::Result<()> {
+        self.members.push(Member { name, start: self.at, size: 0, crc: 0 });
+        self.hasher = Hasher::new();
+        let room = LOCAL + name.len() + LOCAL_EXTRA + ARRAY_HEADER;
+        self.at += room as u64;
+        self.file.write_all(&vec![0; room])
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.update(bytes);
+        self.at += bytes.len() as u64;
+        self.file.write_all(bytes)
+    }
+
+    /// Writes what was spilled, of which the checksum is known.
+    pub(super) fn append(&mut self, spill: &mut Spill, hasher: &Hasher) -> io::Result<()> {
+        self.hasher.combine(hasher);
+        self.at += self.file.append(spill)?;
+        Ok(())
+    }
+
+    /// Completes the member, whose array has this header.
+    pub(super) fn end(&mut self, array_header: &[u8]) -> io::Result<()> {
+        debug_assert_eq!(array_header.len(), ARRAY_HEADER);
+        let Some(member) = self.members.last_mut() else { return Ok(()) };
+        let before = LOCAL + member.name.len() + LOCAL_EXTRA;
+        member.size = self.at - member.start - before as u64;
+        let mut whole = Hasher::new();
+        whole.update(array_header);
+        whole.combine(&self.hasher);
+        member.crc = whole.finalize();
+
+        let mut header = Vec::with_capacity(before + ARRAY_HEADER);
+        header.extend(0x0403_4b50_u32.to_le_bytes());
+        header.extend(VERSION.to_le_bytes());
+        // No flags, not compressed, midnight.
+        header.extend([0; 6]);
+        header.extend(DATE.to_le_bytes());
+        header.extend(member.crc.to_le_bytes());
+        // Both lengths are in the extra field.
+        header.extend([0xff; 8]);
+        header.extend((member.name.len() as u16).to_le_bytes());
+        header.extend((LOCAL_EXTRA as u16).to_le_bytes());
+        header.extend(member.name.as_bytes());
+        header.extend([1, 0, 16, 0]);
+        header.extend(member.size.to_le_bytes());
+        header.extend(member.size.to_le_bytes());
+        header.extend(array_header);
+        self.file.patch(member.start, &header)
+    }
+
+    /// Writes the directory, in which members are listed in this order, and returns the file.
+    pub(super) fn finish(mut self, order: &[&str]) -> io::Result<AtomicFile> {
+        self.members.sort_by_key(|member| order.iter().position(|name| *name == member.name));
+        let mut bytes = Vec::new();
+        for member in &self.members {
+            member.directory_entry(&mut bytes);
+        }
+        let (start, length, count) = (self.at, bytes.len() as u64, self.members.len() as u16);
+        if start + length > u64::from(u32::MAX) {
+            let end = start + length;
+            bytes.extend(0x0606_4b50_u32.to_le_bytes());
+            bytes.extend(44_u64.to_le_bytes());
+            bytes.extend(VERSION.to_le_bytes());
+            bytes.extend(VERSION.to_le_bytes());
+            bytes.extend([0; 8]);
+            bytes.extend(u64::from(count).to_le_bytes());
+            bytes.extend(u64::from(count).to_le_bytes());
+            bytes.extend(length.to_le_bytes());
+            bytes.extend(start.to_le_bytes());
+            bytes.extend(0x0706_4b50_u32.to_le_bytes());
+            bytes.extend(0_u32.to_le_bytes());
+            bytes.extend(end.to_le_bytes());
+            bytes.extend(1_u32.to_le_bytes());
+        }
+        bytes.extend(0x0605_4b50_u32.to_le_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(count.to_le_bytes());
+        bytes.extend(count.to_le_bytes());
+        bytes.extend((length as u32).to_le_bytes());
+        bytes.extend(saturated(start).to_le_bytes());
+        bytes.extend([0; 2]);
+        self.file.write_all(&bytes)?;
+        Ok(self.file)
+    }
+}
+
+impl Member {
+    fn directory_entry(&self, bytes: &mut Vec<u8>) {
+        let mut extra = Vec::new();
+        if saturated(self.size) == u32::MAX {
+            extra.extend(self.size.to_le_bytes());
+            extra.extend(self.size.to_le_bytes());
+        }
+        if saturated(self.start) == u32::MAX {
+            extra.extend(self.start.to_le_bytes());
+        }
+        bytes.extend(0x0201_4b50_u32.to_le_bytes());
+        // Made on Unix, so that the permissions below are understood.
+        bytes.extend((3 << 8 | VERSION).to_le_bytes());
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend([0; 6]);
+        bytes.extend(DATE.to_le_bytes());
+        bytes.extend(self.crc.to_le_bytes());
+        bytes.extend(saturated(self.size).to_le_bytes());
+        bytes.extend(saturated(self.size).to_le_bytes());
+        bytes.extend((self.name.len() as u16).to_le_bytes());
+        let extra_length = if extra.is_empty() { 0 } else { extra.len() + 4 };
+        bytes.extend((extra_length as u16).to_le_bytes());
+        bytes.extend([0; 6]);
+        bytes.extend((0o600_u32 << 16).to_le_bytes());
+        bytes.extend(saturated(self.start).to_le_bytes());
+        bytes.extend(self.name.as_bytes());
+        if !extra.is_empty() {
+            bytes.extend(1_u16.to_le_bytes());
+            bytes.extend((extra.len() as u16).to_le_bytes());
+            bytes.extend(extra);
+        }
+    }
+}
+
+/// The number, or the one that says it is elsewhere.
+fn saturated(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
