@@ -380,6 +380,15 @@ fn broken_archives() {
         &[160_u32.to_le_bytes(), 160_u32.to_le_bytes()].concat(),
         &[0x7fff_ffff_u32.to_le_bytes(), 0x7fff_ffff_u32.to_le_bytes()].concat(),
     );
+    // The method of compression in the headers of the members.
+    let mut compressed = good.clone();
+    for i in 0..good.len() - 12 {
+        if good[i..].starts_with(b"PK\x03\x04") {
+            compressed[i + 8] = 8;
+        } else if good[i..].starts_with(b"PK\x01\x02") {
+            compressed[i + 10] = 8;
+        }
+    }
     let little = |order: &[u8]| archive(&[("m/data.pkl", &whole[..]), ("m/byteorder", order)]);
     check(vec![
         (
@@ -425,6 +434,12 @@ fn broken_archives() {
             "a member of 2 GB",
             oversized,
             "its member data/0 is said to have 2147483647 bytes, more than the file",
+        ),
+        (
+            "pt",
+            "compressed",
+            compressed,
+            "its member data.pkl is compressed, which torch.save never does",
         ),
         ("pt", "big-endian", little(b"big"), "its byte order is `big`; only little-endian files"),
         (
