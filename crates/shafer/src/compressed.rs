@@ -28,11 +28,19 @@ pub struct CompressedRows<E> {
     // Longer than what they hold, so that using them again does not write zeros first.
     indices: Vec<u32>,
     values: Vec<E>,
+    /// What several threads write to before it is put in place, kept for the next time.
+    pub(crate) spare: Vec<CompressedRows<E>>,
 }
 
 impl<E> Default for CompressedRows<E> {
     fn default() -> Self {
-        Self { classes: 0, indptr: vec![0], indices: Vec::new(), values: Vec::new() }
+        Self {
+            classes: 0,
+            indptr: vec![0],
+            indices: Vec::new(),
+            values: Vec::new(),
+            spare: Vec::new(),
+        }
     }
 }
 
