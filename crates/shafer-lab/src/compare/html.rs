@@ -48,6 +48,7 @@ pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String>
             ("histograms", &histograms(comparison)),
             ("scale", scale(comparison)),
             ("table", &table(comparison)),
+            ("help", &help()),
             ("data", &data(comparison, labels)?),
             ("script", SCRIPT),
         ],
@@ -138,12 +139,17 @@ fn table(comparison: &Comparison) -> String {
         }
         html += "</tr>\n";
     }
-    html += "</tbody></table>\n<dl class=\"help\">";
+    html + "</tbody></table>"
+}
+
+/// What the columns are.
+fn help() -> String {
+    let mut html = String::new();
     for column in &COLUMNS {
         let (title, help) = (escaped(column.title), escaped(column.help));
         let _ = write!(html, "<div><dt>{title}</dt><dd>{help}</dd></div>");
     }
-    html + "</dl>"
+    html
 }
 
 /// What the page's program reads.
@@ -234,6 +240,7 @@ mod tests {
             "histograms",
             "scale",
             "table",
+            "help",
             "data",
             "script",
         ];

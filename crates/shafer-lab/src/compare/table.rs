@@ -78,13 +78,13 @@ pub(super) const COLUMNS: [Column; 14] = [
         m.total_variation
     }),
     column(
-        "Jensen- Shannon",
+        "Jensen-Shannon",
         "Divergence from softmax in nats, from 0 to 0.6931, mean over rows",
         4,
         |m| m.jensen_shannon,
     ),
     column(
-        "µs a row",
+        "µs/row",
         "Time to compute the sparse rows with all threads, divided by their number",
         3,
         |m| m.microseconds_per_row,
@@ -130,7 +130,7 @@ impl Comparison {
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = || COLUMNS.iter().filter(|column| column.narrow);
-        let titles = columns().map(|column| column.title.replace(' ', "\n"));
+        let titles = columns().map(|column| column.title.replace(' ', "\n").replace("-S", "-\nS"));
         let mut table = Table::new();
         table
             .load_style(presets::UTF8_BORDERS_ONLY)
