@@ -1,5 +1,6 @@
 //! From arguments to output.
 
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -135,7 +136,7 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     } else {
         let mut text = comparison.to_string();
         if let Some(path) = &arguments.html {
-            text += &format!("the page is {}\n", path.display());
+            let _ = writeln!(text, "the page is {}", path.display());
         }
         print(&text)
     }
@@ -163,7 +164,7 @@ fn run_heads(cli: &Cli, model: &Path) -> Result<()> {
     }
     let mut text = String::new();
     for head in &heads {
-        text += &format!("{head}: {}\n", head.reason);
+        let _ = writeln!(text, "{head}: {}", head.reason);
     }
     print(&text)
 }

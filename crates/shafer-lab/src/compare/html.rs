@@ -25,7 +25,7 @@ const COLOURS: [&str; 9] = [
 /// The page.
 pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String> {
     let facts = format!(
-        "{} rows of {} classes, {}, temperature {}. Computed in {:.2} s, threads {}.",
+        "{} rows of {} classes, {}, temperature {}. Computed in {:.3} s, threads {}.",
         comparison.rows,
         comparison.classes,
         comparison.dtype,
@@ -110,7 +110,7 @@ fn histograms(comparison: &Comparison) -> String {
         let most = counts.iter().copied().max().unwrap_or(0);
         let _ = writeln!(
             html,
-            r#"<figure class="small"><figcaption>{}</figcaption><div class="most">{most} rows</div>{}<div class="axis"><span>1</span><span>classes kept</span><span>{}</span></div></figure>"#,
+            r#"<figure class="small"><figcaption>{}</figcaption><div class="most">highest: {most} rows</div>{}<div class="axis"><span>1</span><span>classes kept</span><span>{}</span></div></figure>"#,
             escaped(&method.name),
             svg::histogram(counts, &names, colour),
             comparison.classes

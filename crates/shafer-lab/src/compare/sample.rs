@@ -104,14 +104,14 @@ impl Sample {
     }
 
     fn wants(&self, row: usize) -> bool {
-        row < FIRST || row % self.distance == 0
+        row < FIRST || row.is_multiple_of(self.distance)
     }
 
     fn thin(&mut self) {
         while self.rows.len() > FIRST + SPACED {
             self.distance *= 2;
             let distance = self.distance;
-            self.rows.retain(|row| row.row < FIRST || row.row % distance == 0);
+            self.rows.retain(|row| row.row < FIRST || row.row.is_multiple_of(distance));
         }
     }
 }

@@ -153,7 +153,7 @@ impl fmt::Display for Comparison {
         writeln!(
             f,
             "modes kept: the share of the classes with direct evidence (the evidential support)\n\
-             time {:.2} s, threads {}",
+             time {:.3} s, threads {}",
             self.seconds, self.threads
         )
     }
