@@ -1,10 +1,11 @@
 //! Copies an array from one format to another, row by row: `convert IN OUT`.
 //!
 //! With `-` for OUT it only reads, and says how fast.
-#![allow(clippy::print_stdout, reason = "a program for the terminal")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::error::Error;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Instant;
 
 use shafer_data::{Location, Values, create, open};
@@ -12,15 +13,26 @@ use shafer_data::{Location, Values, create, open};
 /// Enough to keep the disk busy, small enough for the cache.
 const BLOCK: usize = 1 << 18;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [input, output] = &arguments[..] else {
-        return Err("usage: convert IN OUT".into());
+    let done = match &arguments[..] {
+        [input, output] => convert(input, output),
+        _ => Err("usage: convert IN OUT".into()),
     };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn convert(input: &str, output: &str) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let mut reader = open(&Location::parse(input))?;
     let (dtype, classes) = (reader.info().dtype, *reader.info().shape.last().unwrap_or(&1));
-    let mut writer = match output.as_str() {
+    let mut writer = match output {
         "-" => None,
         path => Some(create(Path::new(path), classes, dtype)?),
     };

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 use crate::{Error, Result};
 
@@ -35,7 +35,9 @@ const BUFFER: usize = 1 << 20;
 pub struct AtomicFile {
     label: String,
     target: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<File>,
+    /// What it is called until then; removed when dropped, after the file is closed.
+    temporary: TempPath,
 }
 
 impl AtomicFile {
@@ -72,7 +74,8 @@ impl AtomicFile {
         let file = builder
             .tempfile_in(folder(&target))
             .map_err(|e| Error::io(&label, "create a file in its folder", e))?;
-        Ok(Self { label, target, file: BufWriter::with_capacity(BUFFER, file) })
+        let (file, temporary) = file.into_parts();
+        Ok(Self { label, target, file: BufWriter::with_capacity(BUFFER, file), temporary })
     }
 
     /// Gives the file its name.
@@ -85,9 +88,11 @@ impl AtomicFile {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit(self) -> Result<()> {
-        let Self { label, target, file } = self;
-        let file = file.into_inner().map_err(|e| Error::io(&label, "write", e.into_error()))?;
-        file.persist(&target).map_err(|e| Error::io(&label, "give the file its name", e.error))?;
+        let Self { label, target, file, temporary } = self;
+        drop(file.into_inner().map_err(|e| Error::io(&label, "write", e.into_error()))?);
+        temporary
+            .persist(&target)
+            .map_err(|e| Error::io(&label, "give the file its name", e.error))?;
         Ok(())
     }
 
@@ -101,7 +106,7 @@ impl AtomicFile {
     /// Everything that was spilled. The kernel copies it, where it can.
     pub(crate) fn append(&mut self, spill: &mut Spill) -> io::Result<u64> {
         self.flush()?;
-        io::copy(spill.rewind()?, self.file.get_mut().as_file_mut())
+        io::copy(spill.rewind()?, self.file.get_mut())
     }
 
     /// Writes at the beginning of the file or elsewhere before its end, and returns to the end.

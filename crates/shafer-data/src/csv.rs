@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use csv::{ByteRecord, ReaderBuilder, Trim};
+use csv::{ByteRecord, ReaderBuilder};
 
 use crate::npy::shortened;
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result, Values};
@@ -27,7 +27,7 @@ impl CsvReader {
         let source = ShortLines { source, run: 0 };
         let mut builder = ReaderBuilder::new();
         // Ragged rows are found here, where they can be named by their line.
-        builder.has_headers(false).flexible(true).trim(Trim::All).buffer_capacity(1 << 16);
+        builder.has_headers(false).flexible(true).buffer_capacity(1 << 16);
         let info = ArrayInfo { name: None, dtype: Dtype::F64, shape: vec![0], open_ended: true };
         let mut this = Self {
             label: label.to_owned(),
@@ -89,7 +89,7 @@ impl ArrayReader for CsvReader {
             for column in self.used..end {
                 let field = &self.record[column];
                 let Some(value) = number(field) else {
-                    let field = shortened(&String::from_utf8_lossy(field));
+                    let field = shortened(&String::from_utf8_lossy(field.trim_ascii()));
                     let (line, column) = (self.line(), column + 1);
                     let problem =
                         format!("line {line}, column {column}: `{field}` is not a number");
@@ -104,7 +104,7 @@ impl ArrayReader for CsvReader {
 }
 
 fn number(field: &[u8]) -> Option<f64> {
-    std::str::from_utf8(field).ok()?.parse().ok()
+    std::str::from_utf8(field.trim_ascii()).ok()?.parse().ok()
 }
 
 /// Fails on a line that is too long to be a row, before memory is filled with it.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::array::shape_text;
+use crate::npy::shortened;
 use crate::{ArrayInfo, Dtype, Error, Result};
 
 /// How many arrays an error lists; models have thousands.
@@ -54,7 +55,12 @@ fn listing(entries: &[Entry]) -> String {
     for (i, entry) in entries.iter().take(LISTED).enumerate() {
         let comma = if i == 0 { "" } else { ", " };
         let dtype = entry.dtype.as_ref().map_or_else(Clone::clone, Dtype::to_string);
-        let _ = write!(text, "{comma}`{}` {dtype} {}", entry.name, shape_text(&entry.shape));
+        let _ = write!(
+            text,
+            "{comma}`{}` {dtype} {}",
+            shortened(&entry.name),
+            shape_text(&entry.shape)
+        );
     }
     if entries.len() > LISTED {
         let _ = write!(text, " and {} more", entries.len() - LISTED);

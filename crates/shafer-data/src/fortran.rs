@@ -6,6 +6,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// stay in the cache.
 const BUDGET: usize = 8 << 20;
 
+/// The columns that are turned at a time: a cache line of f32. Element by element, each write would
+/// touch another line.
+const GROUP: usize = 16;
+
 /// Where elements that are wanted lie farther apart than this, they are read one by one.
 const LONGEST_GAP: usize = 64 << 10;
 
@@ -32,7 +36,7 @@ pub(crate) struct Transposed<R> {
     row: usize,
     buffer: Vec<u8>,
     used: usize,
-    column: Vec<u8>,
+    columns: Vec<u8>,
     gather: Vec<u8>,
 }
 
@@ -65,7 +69,7 @@ impl<R: Read + Seek> Transposed<R> {
             row: 0,
             buffer: Vec::new(),
             used: 0,
-            column: Vec::new(),
+            columns: Vec::new(),
             gather: Vec::new(),
             shape,
         }
@@ -88,26 +92,38 @@ impl<R: Read + Seek> Transposed<R> {
         // Columns in the order of the file; `place` is where each belongs.
         let mut index = vec![0; after.len()];
         let mut place = 0;
-        for column in 0..self.rest {
-            let first = offset + self.stride * (self.row + self.shape[self.cut] * column);
-            read_strided(
-                &mut self.source,
-                self.start + (first * self.size) as u64,
-                self.size,
-                self.stride,
-                n,
-                &mut self.column,
-                &mut self.gather,
-            )?;
-            scatter(&self.column, &mut self.buffer, self.size, place, self.rest);
-            for axis in 0..index.len() {
-                index[axis] += 1;
-                place += steps[axis];
-                if index[axis] < self.shape[self.cut + 1 + axis] {
-                    break;
+        let mut places = [0; GROUP];
+        // Columns of a power of two would all compete for the same lines of the cache.
+        let pitch = n * self.size + 64;
+        self.columns.resize(GROUP * pitch, 0);
+        for first in (0..self.rest).step_by(GROUP) {
+            let count = GROUP.min(self.rest - first);
+            for (k, saved) in places[..count].iter_mut().enumerate() {
+                *saved = place;
+                let column = self.row + self.shape[self.cut] * (first + k);
+                read_strided(
+                    &mut self.source,
+                    self.start + ((offset + self.stride * column) * self.size) as u64,
+                    self.size,
+                    self.stride,
+                    &mut self.columns[k * pitch..][..n * self.size],
+                    &mut self.gather,
+                )?;
+                for axis in 0..index.len() {
+                    index[axis] += 1;
+                    place += steps[axis];
+                    if index[axis] < self.shape[self.cut + 1 + axis] {
+                        break;
+                    }
+                    place -= steps[axis] * index[axis];
+                    index[axis] = 0;
                 }
-                place -= steps[axis] * index[axis];
-                index[axis] = 0;
+            }
+            let places = &places[..count];
+            match self.size {
+                2 => scatter::<2>(&self.columns, pitch, places, &mut self.buffer, self.rest),
+                4 => scatter::<4>(&self.columns, pitch, places, &mut self.buffer, self.rest),
+                _ => scatter::<8>(&self.columns, pitch, places, &mut self.buffer, self.rest),
             }
         }
         self.row += n;
@@ -133,17 +149,15 @@ impl<R: Read + Seek> Transposed<R> {
     }
 }
 
-/// Reads `n` elements that lie `stride` elements apart into `out`.
+/// Fills `out` with elements that lie `stride` elements apart.
 fn read_strided(
     source: &mut (impl Read + Seek),
     position: u64,
     size: usize,
     stride: usize,
-    n: usize,
-    out: &mut Vec<u8>,
+    out: &mut [u8],
     gather: &mut Vec<u8>,
 ) -> io::Result<()> {
-    out.resize(n * size, 0);
     source.seek(SeekFrom::Start(position))?;
     if stride == 1 {
         return source.read_exact(out);
@@ -168,19 +182,19 @@ fn read_strided(
     Ok(())
 }
 
-/// Writes the elements of a column at `place`, `place + rest`, ... of the block.
-fn scatter(column: &[u8], block: &mut [u8], size: usize, place: usize, rest: usize) {
-    fn typed<const N: usize>(column: &[u8], block: &mut [u8], place: usize, rest: usize) {
-        let block = block.as_chunks_mut::<N>().0;
-        let places = block[place..].iter_mut().step_by(rest);
-        for (to, from) in places.zip(column.as_chunks::<N>().0) {
-            *to = *from;
+/// Writes columns, which begin every `pitch` bytes, at their places in every row of the block.
+fn scatter<const N: usize>(
+    columns: &[u8],
+    pitch: usize,
+    places: &[usize],
+    block: &mut [u8],
+    rest: usize,
+) {
+    let rows = block.as_chunks_mut::<N>().0.chunks_exact_mut(rest);
+    for (i, row) in rows.enumerate() {
+        for (column, &place) in columns.chunks_exact(pitch).zip(places) {
+            row[place].copy_from_slice(&column[i * N..][..N]);
         }
-    }
-    match size {
-        2 => typed::<2>(column, block, place, rest),
-        4 => typed::<4>(column, block, place, rest),
-        _ => typed::<8>(column, block, place, rest),
     }
 }
 

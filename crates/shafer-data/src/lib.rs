@@ -4,6 +4,7 @@
 //! is wrong with a file is said in one line: what, where, and what to do.
 //!
 //! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is.
+//! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it.
 //! Writing: [`create`] gives a [`RowWriter`], which takes [`SparseRows`] or dense ones.
 
 mod array;

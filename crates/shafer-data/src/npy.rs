@@ -201,11 +201,18 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.escape_ascii())
 }
 
-/// Text from a file as it can be shown in one line.
+/// Text from a file as it can be shown in one line: not too long, and nothing that a terminal obeys.
 pub(crate) fn shortened(text: &str) -> String {
-    let mut short: String = text.chars().take(60).flat_map(char::escape_debug).collect();
-    if short.len() < text.len() && text.chars().nth(60).is_some() {
-        short.push_str("...");
+    let mut short = String::new();
+    for (i, c) in text.chars().enumerate() {
+        match c {
+            _ if i == 60 => {
+                short.push_str("...");
+                break;
+            }
+            '\'' | '"' => short.push(c),
+            _ => short.extend(c.escape_debug()),
+        }
     }
     short
 }

@@ -98,9 +98,14 @@ impl Archive {
             ));
         }
         let name = name.map(|name| name.strip_suffix(".npy").unwrap_or(name));
-        let chosen = choose(&self.label, &self.entries(bfloat16)?, name)?;
+        // A member that was named is opened whatever the others are like.
+        let found = name.and_then(|name| self.members.iter().position(|m| m.name == name));
+        let chosen = match found {
+            Some(found) => found,
+            None => choose(&self.label, &self.entries(bfloat16)?, name)?,
+        };
         let member = &self.members[chosen];
-        let label = format!("{}:{}", self.label, member.name);
+        let label = self.member_label(member);
         let source = self.source(member)?;
         // What is stored as it is can be sought in; nothing else has to be copied first.
         let again = match member.method {
@@ -119,7 +124,8 @@ impl Archive {
     fn entries(&self, bfloat16: bool) -> Result<Vec<Entry>> {
         let mut entries = Vec::with_capacity(self.members.len());
         for member in &self.members {
-            let header = self.source(member).and_then(|mut s| Header::read(&self.label, &mut *s));
+            let label = self.member_label(member);
+            let header = self.source(member).and_then(|mut s| Header::read(&label, &mut *s));
             let (dtype, shape) = match header {
                 Ok(header) => {
                     let dtype = header.elements(&self.label, bfloat16);
@@ -134,9 +140,13 @@ impl Archive {
         Ok(entries)
     }
 
+    fn member_label(&self, member: &Member) -> String {
+        format!("{}:{}", self.label, npy::shortened(&member.name))
+    }
+
     /// The contents of a member from its beginning, of a bounded length whatever it expands to.
     fn source(&self, member: &Member) -> Result<Box<dyn Read + Send>> {
-        let label = format!("{}:{}", self.label, member.name);
+        let label = self.member_label(member);
         if member.encrypted {
             return Err(Error::format(&label, "is encrypted", "write it without a password"));
         }

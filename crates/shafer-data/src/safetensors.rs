@@ -73,7 +73,7 @@ impl Tensors {
     pub(crate) fn array(mut self, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
         let chosen = choose(&self.label, &self.entries, name)?;
         let entry = &self.entries[chosen];
-        let label = format!("{}:{}", self.label, entry.name);
+        let label = format!("{}:{}", self.label, shortened(&entry.name));
         let info = entry.info().ok_or_else(|| {
             let dtype = entry.dtype.as_ref().err().map_or("", String::as_str);
             Error::format(

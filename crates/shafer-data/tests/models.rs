@@ -42,6 +42,8 @@ fn one_head_in_every_format() {
         ("tiny.safetensors", None),
         ("tiny.safetensors", Some("head.weight")),
         ("tiny.onnx", None),
+        ("tiny.onnx", Some("head")),
+        ("matmul.onnx", Some("w")),
         ("nested.pt", None),
         ("module.pt", None),
         ("views.pt", Some("transposed.weight")),
@@ -76,6 +78,28 @@ fn narrower_and_wider_floats() {
             assert!((a - b).abs() <= tolerance, "{name}: {a} for {b}");
         }
     }
+}
+
+#[test]
+fn values_in_the_fields_of_their_type() {
+    let mut model = ModelFile::open(fixture("types.onnx")).expect("opens");
+    for (name, dtype) in [
+        ("half", "f16"),
+        ("brain", "bf16"),
+        ("single", "f32"),
+        ("double", "f64"),
+        ("constant", "f32"),
+    ] {
+        let info = model.tensors().iter().find(|t| t.name == name).expect(name);
+        assert_eq!((info.dtype.as_str(), &info.shape[..]), (dtype, &[2, 3][..]));
+        assert_eq!(model.load(name).expect(name), [1.0, -2.0, 3.0, 4.0, 5.0, 6.5], "{name}");
+    }
+    let error = ModelFile::open(fixture("views.pt")).and_then(|mut m| m.load("counts"));
+    let error = error.expect_err("whole numbers").to_string();
+    assert!(
+        error
+            .ends_with("tensor `counts` is of type i64; only f16, bf16, f32 and f64 can be loaded")
+    );
 }
 
 #[test]
@@ -127,6 +151,7 @@ fn candidates_say_why() {
         ["head.weight (8 features, 5 classes): its Gemm feeds the output `linear_1`"]
     );
     assert_eq!(of("conv.onnx"), ["w (8 features, 5 classes): its Conv feeds the output `y`"]);
+    assert_eq!(of("gate.onnx"), ["w (8 features, 5 classes): its MatMul feeds the Softmax `gate`"]);
     let scaled = &heads(fixture("scaled.onnx")).expect("reads")[0];
     assert_eq!(scaled.orientation, Orientation::FeaturesByClasses);
     let matmul = &heads(fixture("matmul.onnx")).expect("reads")[0];

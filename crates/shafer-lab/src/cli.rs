@@ -31,7 +31,7 @@ pub(crate) struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 2 bad arguments or input, 1 anything else.
+Exit codes: 0 done, 2 bad arguments or input, 130 interrupted.
 
 Examples:
   shafer sparsify logits.npy                     how many classes each row keeps
@@ -70,6 +70,11 @@ pub(crate) struct Input {
     /// The axis that the classes lie along; negative ones count from the end
     #[arg(long, default_value_t = -1, value_name = "A", allow_negative_numbers = true)]
     pub(crate) axis: isize,
+
+    /// A file with one number for each class; classes with a 0 are masked out of every row, as logits
+    /// of -inf are
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mask: Option<String>,
 }
 
 impl fmt::Display for Input {

@@ -8,17 +8,18 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use serde::Serialize;
-use shafer_data::{ArrayReader, AtomicFile, Location, Values};
+use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, RowWriter, Values};
 
 use crate::cli::{Cli, Command, Compare, Explain, Input, Sparsify};
 use crate::head::HeadReader;
 use crate::progress::Progress;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
-use crate::{compare, explain, sparsify};
+use crate::{compare, explain, interrupt, sparsify};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    interrupt::listen().context("cannot listen for Ctrl-C")?;
     if let Some(threads) = cli.threads {
         if threads == 0 {
             bail!("--threads is 0, but at least one is needed");
@@ -57,6 +58,9 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let _ = writeln!(io::stderr(), "shafer: {error:#}");
+    if error.is::<interrupt::Interrupted>() {
+        return ExitCode::from(interrupt::EXIT_CODE);
+    }
     ExitCode::from(2)
 }
 
@@ -77,17 +81,14 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     }
 }
 
-/// Begins an output file for rows. `.npy` is dense.
+/// Begins an output file for rows. `.npy` is dense and has the shape of the input.
 fn create(path: &Path, rows: &Rows) -> Result<Output> {
-    let shape = rows.shape();
     let dense = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npy"));
-    if dense && shape.inner != 1 {
-        bail!(
-            "{}: dense output is written row by row; with --axis, choose a sparse format such as .npz",
-            path.display()
-        );
-    }
-    let writer = shafer_data::create(path, shape.classes, rows.dtype())?;
+    let classes = rows.shape().classes;
+    let writer: Box<dyn RowWriter> = match rows.array_shape().filter(|_| dense) {
+        Some(shape) => Box::new(NpyWriter::create(path, classes, rows.dtype())?.shaped(shape)?),
+        None => shafer_data::create(path, classes, rows.dtype())?,
+    };
     Ok(Output { writer, dense })
 }
 
@@ -162,11 +163,9 @@ fn run_heads(cli: &Cli, model: &Path) -> Result<()> {
     if heads.is_empty() {
         bail!("{}: no layer looks like a head", model.display());
     }
-    let mut text = String::new();
-    for head in &heads {
-        let _ = writeln!(text, "{head}: {}", head.reason);
-    }
-    print(&text)
+    let lines: Vec<String> =
+        heads.iter().map(|head| format!("{head}: {}\n", head.reason)).collect();
+    print(&lines.concat())
 }
 
 fn open(input: &Input) -> Result<Rows> {
@@ -186,7 +185,9 @@ fn open(input: &Input) -> Result<Rows> {
         }
         _ => bail!("give a file of logits, or --head and --features"),
     };
-    Rows::new(reader, input.axis).with_context(|| input.to_string())
+    let rows = Rows::new(reader, input.axis).with_context(|| input.to_string())?;
+    let Some(mask) = &input.mask else { return Ok(rows) };
+    rows.masked(shafer_data::open(&Location::parse(mask))?).with_context(|| mask.clone())
 }
 
 /// One row of a file, in double precision.
@@ -195,7 +196,8 @@ fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
     if let Some(count) = count.filter(|&count| wanted >= count) {
         bail!("there is no row {wanted}: the file has {count}, counted from 0");
     }
-    let mut row = None;
+    let mask = rows.mask().map(<[bool]>::to_vec);
+    let mut row: Option<Vec<f64>> = None;
     let mut seen = 0;
     rows.for_each(|first, block| {
         seen = first + block.len() / classes;
@@ -211,7 +213,13 @@ fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
         }
         Ok(())
     })?;
-    row.with_context(|| format!("there is no row {wanted}: the file has {seen}, counted from 0"))
+    let mut row = row.with_context(|| {
+        format!("there is no row {wanted}: the file has {seen}, counted from 0")
+    })?;
+    for (logit, _) in row.iter_mut().zip(mask.iter().flatten()).filter(|(_, kept)| !**kept) {
+        *logit = f64::NEG_INFINITY;
+    }
+    Ok(row)
 }
 
 fn read_labels(path: &Path) -> Result<Vec<String>> {

@@ -1,5 +1,6 @@
 //! Logits that are computed from features and a model's last linear layer.
 
+use half::{bf16, f16};
 use rayon::prelude::*;
 use shafer_data::{ArrayInfo, ArrayReader, Dtype, HeadWeights, Result, Values};
 
@@ -38,8 +39,8 @@ impl ArrayReader for HeadReader {
             _ => Vec::new(),
         };
         match &self.block {
-            Values::F16(features) => multiply(&self.head, features, |x| x.to_f32(), &mut logits),
-            Values::Bf16(features) => multiply(&self.head, features, |x| x.to_f32(), &mut logits),
+            Values::F16(features) => multiply(&self.head, features, f16::to_f32, &mut logits),
+            Values::Bf16(features) => multiply(&self.head, features, bf16::to_f32, &mut logits),
             Values::F32(features) => multiply(&self.head, features, |x| x, &mut logits),
             Values::F64(features) => multiply(&self.head, features, |x| x as f32, &mut logits),
         }

@@ -5,6 +5,7 @@ mod commands;
 mod compare;
 mod explain;
 mod head;
+mod interrupt;
 mod method;
 mod progress;
 mod sparsify;

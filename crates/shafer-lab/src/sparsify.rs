@@ -84,6 +84,7 @@ fn typed<E: Typed>(
 ) -> Result<Report> {
     let start = Instant::now();
     let shape = rows.shape();
+    let mask = rows.mask().map(<[bool]>::to_vec);
     let mut counts = SizeCounts::new(shape.classes);
     let mut total = (0, 0);
     let mut sizes = Vec::new();
@@ -92,10 +93,10 @@ fn typed<E: Typed>(
     let (empty, used) = sync_channel::<Block<E>>(3);
     std::thread::scope(|scope| {
         let dense = output.as_ref().map(|output| output.dense);
-        let writer = output.map(|output| scope.spawn(move || write(output, blocks, empty)));
+        let writer = output.map(|output| scope.spawn(move || write(output, blocks, &empty)));
         let computed = rows.for_each(|first, values| {
             let logits = E::of(values);
-            let report = with_input(logits, shape, temperature, |input| {
+            let report = with_input(logits, shape, mask.as_deref(), temperature, |input| {
                 sizes.resize(input.row_count(), 0);
                 let Some(dense) = dense else {
                     return transform.support_sizes(input, &mut sizes);
@@ -150,6 +151,7 @@ fn typed<E: Typed>(
 fn with_input<E: Element, T>(
     logits: &[E],
     Shape { classes, inner }: Shape,
+    mask: Option<&[bool]>,
     temperature: f64,
     work: impl FnOnce(&Logits<'_, E>) -> shafer::Result<T>,
 ) -> shafer::Result<T> {
@@ -160,7 +162,8 @@ fn with_input<E: Element, T>(
     } else {
         Logits::strided(logits, &dimensions, &strides, 0, 1)?
     };
-    work(&input.temperature(temperature)?.parallel(true))
+    let input = input.temperature(temperature)?.parallel(true);
+    work(&if let Some(mask) = mask { input.mask(mask)? } else { input })
 }
 
 /// What is to be written.
@@ -179,7 +182,7 @@ impl<E> Default for Block<E> {
 fn write<E: Typed>(
     mut output: Output,
     blocks: Receiver<Block<E>>,
-    empty: SyncSender<Block<E>>,
+    empty: &SyncSender<Block<E>>,
 ) -> Result<Output> {
     for block in blocks {
         if output.dense {

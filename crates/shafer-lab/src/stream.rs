@@ -2,8 +2,10 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use shafer_data::{ArrayReader, Dtype, Values};
+
+use crate::interrupt;
 
 /// How many logits a block has, more or less: enough that handing it over costs nothing, and few
 /// enough that three of them are no memory to speak of.
@@ -14,6 +16,7 @@ pub(crate) struct Rows {
     reader: Box<dyn ArrayReader>,
     shape: Shape,
     count: Option<usize>,
+    mask: Option<Vec<bool>>,
 }
 
 /// How rows lie in an array: `outer` times, `classes` groups of `inner` numbers, of which each is of
@@ -51,12 +54,33 @@ impl Rows {
             bail!("there are no classes along axis {axis}: the array is {info}");
         }
         let count = info.elements().map(|elements| elements / classes);
-        Ok(Self { reader, shape: Shape { classes, inner }, count })
+        Ok(Self { reader, shape: Shape { classes, inner }, count, mask: None })
+    }
+
+    /// Masks out the classes whose number is 0.
+    pub(crate) fn masked(mut self, mask: Box<dyn ArrayReader>) -> Result<Self> {
+        let numbers = whole(mask, self.shape.classes + 1)?;
+        if numbers.len() != self.shape.classes {
+            bail!("a mask of {} numbers is needed, one for each class", self.shape.classes);
+        }
+        self.mask = Some(numbers.iter().map(|&number| number != 0.0).collect());
+        Ok(self)
+    }
+
+    /// Which classes take part, if not all.
+    pub(crate) fn mask(&self) -> Option<&[bool]> {
+        self.mask.as_deref()
     }
 
     /// How the rows lie in a block.
     pub(crate) fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// The shape of the whole array, where the file tells it beforehand.
+    pub(crate) fn array_shape(&self) -> Option<&[usize]> {
+        let info = self.reader.info();
+        (!info.open_ended).then_some(info.shape.as_slice())
     }
 
     /// The type of the logits.
@@ -82,7 +106,7 @@ impl Rows {
             let mut first = 0;
             let mut result = Ok(());
             for block in blocks {
-                result = work(first, &block);
+                result = interrupt::check().map_err(Into::into).and_then(|()| work(first, &block));
                 if result.is_err() {
                     break;
                 }
@@ -98,6 +122,18 @@ impl Rows {
     }
 }
 
+/// The first numbers of an array, at most so many.
+fn whole(mut reader: Box<dyn ArrayReader>, most: usize) -> Result<Vec<f64>> {
+    let mut block = Values::default();
+    reader.read(most, &mut block)?;
+    Ok(match block {
+        Values::F16(v) => v.iter().map(|x| x.to_f64()).collect(),
+        Values::Bf16(v) => v.iter().map(|x| x.to_f64()).collect(),
+        Values::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
+        Values::F64(v) => v,
+    })
+}
+
 /// Reads blocks until the end, or until nobody wants them.
 fn read(
     mut reader: Box<dyn ArrayReader>,
@@ -108,7 +144,7 @@ fn read(
     loop {
         // Blocks that have been worked on are filled again.
         let mut block = used.try_recv().unwrap_or_default();
-        reader.read(elements, &mut block).context("while reading")?;
+        reader.read(elements, &mut block)?;
         if block.is_empty() || full.send(block).is_err() {
             return Ok(());
         }

@@ -43,6 +43,12 @@ fn npy(shape: &[usize], values: &[f32]) -> Vec<u8> {
     bytes
 }
 
+fn last_floats(path: &Path, count: usize) -> Vec<f32> {
+    let bytes = std::fs::read(path).unwrap();
+    let floats = bytes[bytes.len() - 4 * count..].chunks_exact(4);
+    floats.map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
 /// Three rows of four classes; the mean of each is 0.
 const LOGITS: [f32; 12] = [3.0, 1.0, -1.0, -3.0, 0.0, 0.0, 0.0, 0.0, -9.0, 3.0, 3.0, 3.0];
 
@@ -80,14 +86,10 @@ fn every_format_holds_the_same_rows() {
     kept("sparse.npz");
     kept("sparse.safetensors");
     kept("sparse.csv");
-    // Softmax of ln p is p: the dense rows once more, by way of themselves.
+    // What was written can be read.
     let again = json(folder.path(), &["sparsify", "dense.npy", "--method", "softmax", "--json"]);
     assert_eq!(again["rows"], 3);
-    let bytes = std::fs::read(folder.path().join("dense.npy")).unwrap();
-    let values: Vec<f32> = bytes[bytes.len() - 48..]
-        .chunks_exact(4)
-        .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
-        .collect();
+    let values = last_floats(&folder.path().join("dense.npy"), 12);
     let e = 1.0 / (1.0 + (-2.0_f32).exp());
     let expected =
         [e, 1.0 - e, 0.0, 0.0, 0.25, 0.25, 0.25, 0.25, 0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
@@ -109,8 +111,30 @@ fn classes_along_another_axis() {
     let logits: Vec<f64> =
         row["classes"].as_array().unwrap().iter().map(|c| c["logit"].as_f64().unwrap()).collect();
     assert_eq!(logits, [3.0, 0.0, -1.0]);
+    // Dense output has the shape of the input, and each column sums to 1.
+    let arguments = ["sparsify", "logits.npy", "--axis", "0", "-o", "columns.npy"];
+    assert!(shafer(folder.path(), &arguments).status.success());
+    let values = last_floats(&folder.path().join("columns.npy"), 12);
+    for column in 0..4 {
+        let sum: f32 = (0..3).map(|row| values[row * 4 + column]).sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{values:?}");
+    }
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "--axis", "2"]);
     assert!(message.contains("there is no axis 2"), "{message}");
+}
+
+#[test]
+fn masked_classes_take_no_part() {
+    let folder = folder();
+    std::fs::write(folder.path().join("mask.csv"), "0,1,1,1\n").unwrap();
+    let row = json(folder.path(), &["explain", "logits.npy", "--mask", "mask.csv", "--json"]);
+    // Of 1, -1 and -3, whose mean is -1, one is left.
+    assert_eq!((&row["kept"], &row["classes"][0]["class"]), (&1.into(), &1.into()));
+    let report = json(folder.path(), &["sparsify", "logits.npy", "--mask", "mask.csv", "--json"]);
+    assert_eq!(report["kept"]["largest"], 3);
+    std::fs::write(folder.path().join("short.csv"), "0,1\n").unwrap();
+    let message = complaint(folder.path(), &["sparsify", "logits.npy", "--mask", "short.csv"]);
+    assert_eq!(message, "shafer: short.csv: a mask of 4 numbers is needed, one for each class");
 }
 
 #[test]
@@ -153,6 +177,14 @@ fn methods_are_compared() {
     assert_eq!((&columns["rows"], &columns["classes"]), (&4.into(), &3.into()));
     let kept = json(folder.path(), &["sparsify", "logits.npy", "--axis", "0", "--json"]);
     assert_eq!(columns["methods"][0]["kept"], kept["kept"]);
+
+    // And without the first class.
+    std::fs::write(folder.path().join("mask.npy"), npy(&[4], &[0.0, 1.0, 1.0, 1.0])).unwrap();
+    let masked = ["compare", "logits.npy", "--mask", "mask.npy", "--json"];
+    let masked = json(folder.path(), &masked);
+    let kept = json(folder.path(), &["sparsify", "logits.npy", "--mask", "mask.npy", "--json"]);
+    assert_eq!(masked["methods"][0]["kept"], kept["kept"]);
+    assert_eq!(masked["vacuous"], kept["vacuous"]);
 
     let text = shafer(folder.path(), &["compare", "logits.npy"]).stdout;
     let text = String::from_utf8(text).unwrap();

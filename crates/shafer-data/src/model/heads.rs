@@ -1,6 +1,6 @@
 //! The last linear layer of a model.
 
-use std::{fmt, path::Path};
+use std::{collections::HashMap, fmt, path::Path};
 
 use super::{At, Kind, ModelFile, TensorInfo, shown};
 use crate::{Error, Result};
@@ -70,9 +70,9 @@ pub(super) struct Plan {
 
 /// The layers of a model that may be its head, the likeliest first.
 ///
-/// In an ONNX graph these are the `Gemm`, `MatMul` and 1x1 `Conv` nodes that feed an output or a softmax.
-/// Other files have no graph: there it is weights with a bias beside them, and those with a name
-/// such as `head`, `classifier`, `fc` or `prior` come first.
+/// In an ONNX graph these are the `Gemm`, `MatMul` and 1x1 `Conv` nodes that feed an output or a
+/// softmax. Other files have no graph: there it is weights with a bias beside them, and those with
+/// a name such as `head`, `classifier`, `fc` or `prior` come first.
 ///
 /// ```
 /// # fn main() -> shafer_data::Result<()> {
@@ -98,7 +98,9 @@ pub fn heads(path: impl AsRef<Path>) -> Result<Vec<HeadCandidate>> {
 /// # fn main() -> shafer_data::Result<()> {
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny.safetensors");
 /// let head = shafer_data::load_head(path, None)?;
-/// assert_eq!(head.weights.len(), head.features * head.classes);
+/// assert_eq!((head.features, head.classes), (8, 5));
+/// assert_eq!(head.weights.len(), 40);
+/// assert_eq!(head.bias.map(|bias| bias.len()), Some(5));
 /// # Ok(())
 /// # }
 /// ```
@@ -130,12 +132,16 @@ fn plans(model: &ModelFile) -> Vec<Plan> {
     plans
 }
 
-/// Tensors by their names.
-struct Named<'m>(std::collections::HashMap<&'m str, &'m TensorInfo>);
+/// Tensors by their names. Of two with one name it is the first, which is also what is loaded.
+struct Named<'m>(HashMap<&'m str, &'m TensorInfo>);
 
 impl<'m> Named<'m> {
     fn new(tensors: &'m [TensorInfo]) -> Self {
-        Self(tensors.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect())
+        let mut named = HashMap::with_capacity(tensors.len());
+        for tensor in tensors {
+            named.entry(tensor.name.as_str()).or_insert(tensor);
+        }
+        Self(named)
     }
 
     /// The bias that belongs to weights by its name: `a.bias` to `a.weight`.
@@ -269,8 +275,13 @@ fn strength(weight: &str) -> u8 {
     }
 }
 
+/// Whether a layer is called by the name of its weights or by its own. Exporters to ONNX transpose
+/// weights and then name them anew: there the bias still tells what the layer was called.
 fn is_named(candidate: &HeadCandidate, name: &str) -> bool {
-    candidate.weight == name || candidate.weight.strip_suffix(".weight") == Some(name)
+    let layer = name.strip_suffix(".weight").unwrap_or(name);
+    candidate.weight == name
+        || candidate.weight.strip_suffix(".weight") == Some(layer)
+        || candidate.bias.as_ref().and_then(|bias| bias.strip_suffix(".bias")) == Some(layer)
 }
 
 /// A head that was asked for by a name which is not among the candidates.

@@ -33,13 +33,15 @@ pub struct TensorInfo {
 /// Opening it reads what describes the tensors, and never runs anything that the file asks for.
 /// Sizes are checked against the length of the file before memory is taken for them.
 ///
-/// ```no_run
+/// ```
 /// # fn main() -> shafer_data::Result<()> {
-/// let mut model = shafer_data::ModelFile::open("model.safetensors")?;
-/// for tensor in model.tensors() {
-///     println!("{} {} {:?}", tensor.name, tensor.dtype, tensor.shape);
-/// }
-/// let bias: Vec<f32> = model.load("head.bias")?;
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/views.pt");
+/// let mut model = shafer_data::ModelFile::open(path)?;
+/// let tensor = &model.tensors()[0];
+/// assert_eq!(tensor.name, "transposed.weight");
+/// assert_eq!(tensor.dtype, "f32");
+/// assert_eq!(tensor.shape, [5, 8]);
+/// assert_eq!(model.load("transposed.weight")?.len(), 40);
 /// # Ok(())
 /// # }
 /// ```

@@ -30,6 +30,9 @@ const MAX_FIELDS: usize = 4096;
 /// Between a head and the output lie a handful of nodes. This also ends a cycle.
 const MAX_WALK: usize = 32;
 
+/// Outputs and softmax nodes that are looked behind. Transformers have a softmax for each layer.
+const MAX_TRACES: usize = 10_000;
+
 const REEXPORT: &str = "export the model again";
 
 #[derive(Clone, PartialEq, Message)]
@@ -225,7 +228,7 @@ impl Onnx {
         } else {
             Data::Inside(message)
         };
-        // Of two with one name the first is meant, as in every other lookup of this crate.
+        // Of two with one name the first is meant, here and in every lookup.
         self.constants.push(Constant { element, shape: shape.clone(), data });
         tensors.push(tensor_info(name, element, shape));
         Ok(())
@@ -281,10 +284,13 @@ impl Onnx {
             return Err(stray());
         }
         let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
-        let data = At(folder.join(location).display().to_string());
+        let data = At(folder.join(shown(location)).display().to_string());
         // Links are resolved before the path is compared.
         let folder = folder.canonicalize().map_err(|e| at.io("find the folder", e))?;
-        let path = folder.join(location).canonicalize().map_err(|e| data.io("open", e))?;
+        let path = folder
+            .join(location)
+            .canonicalize()
+            .map_err(|e| data.io("open the data of the model", e))?;
         if !path.starts_with(&folder) {
             return Err(stray());
         }
@@ -328,14 +334,14 @@ impl Onnx {
                 plans.push(plan);
             }
         };
-        for output in &self.outputs {
+        for output in self.outputs.iter().take(MAX_TRACES) {
             add(graph
                 .trace(output, 2, &|op| format!("its {op} feeds the output `{}`", shown(output))));
         }
-        for node in &self.nodes {
-            if matches!(&*node.op_type, "Softmax" | "LogSoftmax")
-                && let [input, ..] = &node.input[..]
-            {
+        let is_softmax =
+            |node: &&NodeProto| matches!(node.op_type.as_str(), "Softmax" | "LogSoftmax");
+        for node in self.nodes.iter().filter(is_softmax).take(MAX_TRACES) {
+            if let [input, ..] = &node.input[..] {
                 add(graph.trace(input, 1, &|op| {
                     format!("its {op} feeds the {} `{}`", node.op_type, shown(node.label()))
                 }));

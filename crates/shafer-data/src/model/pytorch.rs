@@ -7,7 +7,11 @@ use std::{
     io::{self, BufReader, Read, Seek, SeekFrom},
 };
 
-use zip::{CompressionMethod, ZipArchive, read::ZipFile, result::ZipError};
+use zip::{
+    CompressionMethod, ZipArchive,
+    read::{ZipFile, ZipReadOptions},
+    result::ZipError,
+};
 
 use super::{
     At, MAX_RANK, TRUNCATED, TensorInfo,
@@ -140,13 +144,7 @@ impl Pytorch {
         let skipped = view.offset as u64 * dtype.size() as u64;
         let values = io::copy(&mut member.by_ref().take(skipped), &mut io::sink())
             .and_then(|_| read_floats(&mut member, dtype, span))
-            .map_err(|e| match e.kind() {
-                // What the archive says of its checksums.
-                io::ErrorKind::InvalidData | io::ErrorKind::Other => {
-                    at.format(format!("{what}: {e}"), TRUNCATED)
-                }
-                _ => at.read(what, e),
-            })?;
+            .map_err(|e| at.read(what, e))?;
         Ok(if view.is_contiguous() { values } else { view.gather(&values, elements) })
     }
 }
@@ -172,12 +170,16 @@ impl Archive {
 
     fn open(&mut self, name: &str, at: &At) -> Result<ZipFile<'_, BufReader<File>>> {
         let length = self.length;
-        let member = self.zip.by_name(&format!("{}{name}", self.folder)).map_err(|e| match e {
-            ZipError::FileNotFound => {
-                at.format(format!("its member {} is missing", shown(name)), TRUNCATED)
-            }
-            e => zip_error(e, at),
-        })?;
+        let name_in_archive = format!("{}{name}", self.folder);
+        // Checksums may be left out when saving, so that wrong ones say nothing.
+        let options = ZipReadOptions::new().ignore_crc32(true);
+        let member =
+            self.zip.by_name_with_options(&name_in_archive, options).map_err(|e| match e {
+                ZipError::FileNotFound => {
+                    at.format(format!("its member {} is missing", shown(name)), TRUNCATED)
+                }
+                e => zip_error(e, at),
+            })?;
         if member.compression() != CompressionMethod::Stored {
             return Err(at.format(
                 format!("its member {} is compressed, which torch.save never does", shown(name)),
@@ -223,7 +225,6 @@ impl View {
     fn is_contiguous(&self) -> bool {
         let mut expected = 1;
         self.shape.iter().zip(&self.strides).rev().all(|(&n, &stride)| {
-            // An axis of one element is never stepped along.
             let fits = n == 1 || stride == expected;
             expected *= n;
             fits
@@ -498,18 +499,22 @@ impl Walk<'_> {
                 .iter()
                 .map(|&item| {
                     let n = tree.int(item).ok_or_else(unclear)?;
-                    usize::try_from(n).map_err(|_| format!("has the negative {what} {n}"))
+                    usize::try_from(n).map_err(|_| format!("has the impossible {what} {n}"))
                 })
                 .collect()
         };
         let shape = axes(size, "size")?;
-        let strides = axes(strides, "stride")?;
+        let mut strides = axes(strides, "stride")?;
         if shape.len() != strides.len() {
             return Err(unclear());
         }
+        // An axis of one element is never stepped along, so that its stride may be anything.
+        for (stride, _) in strides.iter_mut().zip(&shape).filter(|&(_, &n)| n == 1) {
+            *stride = 0;
+        }
         let natural = |id: Id, what: &str| {
             let n = tree.int(id).ok_or_else(unclear)?;
-            usize::try_from(n).map_err(|_| format!("has the negative {what} {n}"))
+            usize::try_from(n).map_err(|_| format!("has the impossible {what} {n}"))
         };
         let offset = natural(offset, "offset")?;
         let mut count = natural(count, "storage size")?;

@@ -42,6 +42,8 @@ pub struct CsrNpzWriter {
     indices: Spill,
     indices_crc: Hasher,
     indptr: Spill,
+    /// The largest number for which columns and row ends are of 32 bits.
+    narrow: usize,
 }
 
 impl CsrNpzWriter {
@@ -52,7 +54,8 @@ impl CsrNpzWriter {
         let (indices, indptr) = (file.spill()?, file.spill()?);
         let mut zip = ZipWriter::new(file);
         zip.begin("data.npy").map_err(|e| zip.file.failed(e))?;
-        let mut this = Self { zip, csr, indices, indices_crc: Hasher::new(), indptr };
+        let narrow = i32::MAX as usize;
+        let mut this = Self { zip, csr, indices, indices_crc: Hasher::new(), indptr, narrow };
         this.indptr.write_all(&[0; 8]).map_err(|e| this.zip.file.failed(e))?;
         Ok(this)
     }
@@ -78,14 +81,14 @@ impl CsrNpzWriter {
     }
 
     fn complete(&mut self) -> io::Result<()> {
-        let Self { zip, csr, indices, indices_crc, indptr } = self;
+        let Self { zip, csr, indices, indices_crc, indptr, narrow } = self;
         let header = |descr: &str, shape: &[usize]| header_bytes(descr, shape, ARRAY_HEADER);
         let descr = if csr.form.dtype == Dtype::F64 { "<f8" } else { "<f4" };
         zip.end(&header(descr, &[csr.stored]))?;
 
         // SciPy's rule: 32 bits when the shape and the number of values fit.
         let largest = csr.form.classes.max(csr.rows).max(csr.stored);
-        let narrow = i32::try_from(largest).is_ok();
+        let narrow = largest <= *narrow;
         let descr = if narrow { "<i4" } else { "<i8" };
         zip.begin("indices.npy")?;
         if narrow {
@@ -155,5 +158,40 @@ impl RowWriter for CsrNpzWriter {
         let label = self.zip.file.label().to_owned();
         let file = self.zip.finish(&MEMBERS);
         file.map_err(|e| crate::Error::io(&label, "write", e))?.commit()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// The elements of a member, found by its name, and the type it gives.
+    fn member(bytes: &[u8], name: &str, length: usize) -> (String, Vec<u8>) {
+        let at = bytes.windows(name.len()).position(|part| part == name.as_bytes()).unwrap();
+        let array = &bytes[at + name.len() + 20..];
+        let header = crate::npy::Header::read("x", &mut &*array).unwrap();
+        (header.descr, array[header.length as usize..][..length].to_vec())
+    }
+
+    #[test]
+    fn the_limit_of_narrow_indices() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        for (limit, descr, size) in [(5, "<i4", 4), (4, "<i8", 8)] {
+            let mut writer = Box::new(CsrNpzWriter::create(&path, 3, Dtype::F32).unwrap());
+            writer.narrow = limit;
+            let values = ValuesRef::F32(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+            writer.write(SparseRows::new(&[0, 2, 5], &[0, 2, 0, 1, 2], values)).unwrap();
+            writer.finish().unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            let wide = |numbers: &[u8]| -> Vec<u8> {
+                numbers.iter().flat_map(|&n| [vec![n], vec![0; size - 1]].concat()).collect()
+            };
+            let expected = wide(&[0, 2, 0, 1, 2]);
+            assert_eq!(member(&bytes, "indices.npy", 5 * size), (descr.to_owned(), expected));
+            let expected = wide(&[0, 2, 5]);
+            assert_eq!(member(&bytes, "indptr.npy", 3 * size), (descr.to_owned(), expected));
+        }
     }
 }

@@ -128,9 +128,10 @@ const CHUNK: usize = 1 << 18;
 fn typed<E: Typed>(rows: Rows, temperature: f64, mut progress: Progress) -> Result<Found> {
     let shape = rows.shape();
     let mut pass = Pass::<E>::new(shape.classes, temperature)?;
+    let mask = rows.mask().map(<[bool]>::to_vec);
     let mut packed = Vec::new();
     rows.for_each(|_, values| {
-        let logits = gathered(E::of(values), shape, &mut packed);
+        let logits = gathered(E::of(values), shape, mask.as_deref(), &mut packed);
         let chunk = (CHUNK / shape.classes).max(1) * shape.classes;
         for logits in logits.chunks(chunk) {
             pass.add(logits).map_err(|error| in_file(error, pass.found.rows))?;
@@ -141,19 +142,28 @@ fn typed<E: Typed>(rows: Rows, temperature: f64, mut progress: Progress) -> Resu
     Ok(pass.found)
 }
 
-/// One row after the other, in the order of their numbers.
+/// One row after the other, in the order of their numbers, with -inf for masked classes.
 fn gathered<'a, E: Element>(
     logits: &'a [E],
     Shape { classes, inner }: Shape,
+    mask: Option<&[bool]>,
     packed: &'a mut Vec<E>,
 ) -> &'a [E] {
-    if inner <= 1 {
+    if inner <= 1 && mask.is_none() {
         return logits;
     }
     packed.clear();
     for slab in logits.chunks_exact(classes * inner) {
         for rest in 0..inner {
             packed.extend(slab[rest..].iter().step_by(inner));
+        }
+    }
+    if let Some(mask) = mask {
+        let masked = E::from_f64(f64::NEG_INFINITY);
+        for row in packed.chunks_exact_mut(classes) {
+            for (logit, _) in row.iter_mut().zip(mask).filter(|(_, kept)| !**kept) {
+                *logit = masked;
+            }
         }
     }
     packed

@@ -107,8 +107,11 @@ fn rows_along_another_axis_are_gathered() {
     let mut packed = Vec::new();
     let shape = Shape { classes: 3, inner: 2 };
     let values: Vec<f64> = (0..12).map(f64::from).collect();
-    let found = gathered(&values, shape, &mut packed);
+    let found = gathered(&values, shape, None, &mut packed);
     assert_eq!(found, [0., 2., 4., 1., 3., 5., 6., 8., 10., 7., 9., 11.]);
+    let shape = Shape { classes: 3, inner: 1 };
+    let found = gathered(&values[..6], shape, Some(&[true, false, true]), &mut packed);
+    assert_eq!(found, [0., f64::NEG_INFINITY, 2., 3., f64::NEG_INFINITY, 5.]);
 }
 
 #[test]
