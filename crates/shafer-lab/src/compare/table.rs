@@ -55,7 +55,7 @@ pub(super) const COLUMNS: [Column; 14] = [
     column("kept, largest", "The most classes that any row keeps", 0, |m| {
         m.kept.as_ref().map(|kept| kept.largest as f64)
     }),
-    column("reduction %", "Share of the classes that is dropped, mean over rows", 1, |m| {
+    column("reduction %", "Share of the classes that is dropped, mean over rows", 2, |m| {
         m.kept.as_ref().map(|kept| kept.reduction_percent)
     }),
     column("mass kept %", "Softmax probability of the kept classes, mean over rows", 2, |m| {

@@ -123,3 +123,17 @@ fn bins_cover_every_size_once() {
         assert!(bins.len() <= 60, "{}", bins.len());
     }
 }
+
+#[test]
+fn the_series_and_the_logarithms_agree() {
+    let plain = |p: f64, q: f64| {
+        let m = 0.5 * (p + q);
+        p * (p / m).ln() + q * (q / m).ln()
+    };
+    for step in 1..100 {
+        let (p, q) = (0.3, 0.3 * f64::from(step) / 50.0);
+        assert!((divergence_term(p, q) - plain(p, q)).abs() < 1e-15, "{p} and {q}");
+    }
+    assert_eq!(divergence_term(0.0, 0.0), 0.0);
+    assert!((divergence_term(0.25, 0.0) - 0.25 * std::f64::consts::LN_2).abs() < 1e-16);
+}
