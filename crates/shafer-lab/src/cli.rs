@@ -36,12 +36,14 @@ Exit codes: 0 done, 2 bad arguments or input, 130 interrupted.
 Examples:
   shafer sparsify logits.npy                     how many classes each row keeps
   shafer sparsify logits.npy -o sparse.npz       the sparse rows, for scipy.sparse.load_npz
-  shafer explain logits.npy --row 7              one row: evidence, belief and what is dropped";
+  shafer explain logits.npy --row 7              one row: evidence, belief and what is dropped
+  shafer compare logits.npy --html report.html   all methods side by side";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Sparsify(Sparsify),
     Explain(Explain),
+    Compare(Compare),
     Heads(Heads),
     Completions(Completions),
     /// Print the manual page
@@ -128,6 +130,36 @@ pub(crate) struct Explain {
 
     #[command(flatten)]
     pub(crate) method: MethodArgs,
+}
+
+/// Compare all methods over a whole file
+///
+/// Each method runs with its default parameters. The table says how many classes it keeps, how much
+/// of the softmax mass lies on them, whether the most probable class stays the same, what share of
+/// the classes with direct evidence (the evidential support: the modes) it keeps, how far it is
+/// from softmax, and how long it takes.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer compare logits.npy
+  shafer compare logits.npy --html report.html --labels names.txt
+  shafer compare --head model.pt --features phi.npy --json")]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) input: Input,
+
+    /// Write a page for a browser too: plots, a table that sorts, and rows to step through; it
+    /// needs nothing but itself
+    #[arg(long, value_name = "OUT")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Names of the classes for the page, one a line
+    #[arg(short, long, value_name = "FILE", requires = "html")]
+    pub(crate) labels: Option<PathBuf>,
+
+    /// Divide the logits by this first
+    #[arg(short, long, default_value_t = 1.0, value_name = "T")]
+    pub(crate) temperature: f64,
 }
 
 /// List the linear layers of a model that may be its head

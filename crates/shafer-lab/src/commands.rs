@@ -1,5 +1,6 @@
 //! From arguments to output.
 
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,14 +8,14 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use serde::Serialize;
-use shafer_data::{ArrayReader, Location, NpyWriter, RowWriter, Values};
+use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, RowWriter, Values};
 
-use crate::cli::{Cli, Command, Explain, Input, Sparsify};
+use crate::cli::{Cli, Command, Compare, Explain, Input, Sparsify};
 use crate::head::HeadReader;
 use crate::progress::Progress;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
-use crate::{explain, interrupt, sparsify};
+use crate::{compare, explain, interrupt, sparsify};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     match &cli.command {
         Command::Sparsify(arguments) => run_sparsify(cli, arguments),
         Command::Explain(arguments) => run_explain(cli, arguments),
+        Command::Compare(arguments) => run_compare(cli, arguments),
         Command::Heads(arguments) => run_heads(cli, &arguments.model),
         Command::Completions(arguments) => {
             let mut command = Cli::command();
@@ -108,6 +110,37 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     }
     let most = if arguments.all { usize::MAX } else { SCREEN };
     print(&explain::render(&explanation, most))
+}
+
+fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
+    let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
+    let rows = open(&arguments.input)?;
+    let classes = rows.shape().classes;
+    if !labels.is_empty() && labels.len() != classes {
+        bail!("there are {} labels for {classes} classes", labels.len());
+    }
+    // Before the work, so that a page that cannot be written is known at once.
+    let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
+    let progress = Progress::new(rows.count(), cli.quiet);
+    let name = arguments.input.to_string();
+    let comparison =
+        compare::compare(&name, rows, arguments.temperature, progress).context(name)?;
+    if let (Some(mut page), Some(path)) = (page, &arguments.html) {
+        page.write_all(compare::html(&comparison, &labels)?.as_bytes())
+            .with_context(|| format!("{}: cannot write", path.display()))?;
+        page.commit()?;
+    }
+    if cli.json {
+        print_json(&comparison)
+    } else if cli.quiet {
+        Ok(())
+    } else {
+        let mut text = comparison.to_string();
+        if let Some(path) = &arguments.html {
+            let _ = writeln!(text, "the page is {}", path.display());
+        }
+        print(&text)
+    }
 }
 
 fn run_heads(cli: &Cli, model: &Path) -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod compare;
 mod explain;
 mod head;
 mod interrupt;

@@ -6,6 +6,15 @@ use shafer::{
     Entmax, Evidential, MinP, Softmax, SparsegenHg, SparsegenLin, Sparsemax, TopK, TopP, Transform,
 };
 
+/// What parameters are if nothing is said about them.
+const ROUNDS: usize = 1;
+const ALPHA: f64 = 1.5;
+const LAMBDA: f64 = 0.5;
+const Q: f64 = 1.0;
+const K: usize = 5;
+const TOP_P: f64 = 0.9;
+const MIN_P: f64 = 0.05;
+
 /// Which transform, and its parameters.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MethodArgs {
@@ -82,17 +91,36 @@ impl MethodArgs {
             }
         }
         Ok(match self.method {
-            Method::Evidential => Box::new(Evidential::with_rounds(self.rounds.unwrap_or(1))?),
+            Method::Evidential => Box::new(Evidential::with_rounds(self.rounds.unwrap_or(ROUNDS))?),
             Method::Softmax => Box::new(Softmax),
             Method::Sparsemax => Box::new(Sparsemax),
-            Method::SparsegenLin => Box::new(SparsegenLin::new(self.lambda.unwrap_or(0.5))?),
-            Method::SparsegenHg => Box::new(SparsegenHg::new(self.q.unwrap_or(1.0))?),
-            Method::Entmax => Box::new(Entmax::new(self.alpha.unwrap_or(1.5))?),
-            Method::TopK => Box::new(TopK::new(self.k.unwrap_or(5))?),
-            Method::TopP => Box::new(TopP::new(self.p.unwrap_or(0.9))?),
-            Method::MinP => Box::new(MinP::new(self.p.unwrap_or(0.05))?),
+            Method::SparsegenLin => Box::new(SparsegenLin::new(self.lambda.unwrap_or(LAMBDA))?),
+            Method::SparsegenHg => Box::new(SparsegenHg::new(self.q.unwrap_or(Q))?),
+            Method::Entmax => Box::new(Entmax::new(self.alpha.unwrap_or(ALPHA))?),
+            Method::TopK => Box::new(TopK::new(self.k.unwrap_or(K))?),
+            Method::TopP => Box::new(TopP::new(self.p.unwrap_or(TOP_P))?),
+            Method::MinP => Box::new(MinP::new(self.p.unwrap_or(MIN_P))?),
         })
     }
+}
+
+/// Every transform with its default parameters, and what to call it beside the others.
+///
+/// The first is the evidential one, the second softmax.
+pub(crate) fn all(classes: usize) -> Result<Vec<(String, Box<dyn Transform>)>> {
+    // A file of fewer classes than k is no reason to leave top-k out.
+    let k = K.min(classes);
+    Ok(vec![
+        ("evidential".to_owned(), Box::new(Evidential::with_rounds(ROUNDS)?) as _),
+        ("softmax".to_owned(), Box::new(Softmax) as _),
+        ("sparsemax".to_owned(), Box::new(Sparsemax) as _),
+        (format!("sparsegen-lin {LAMBDA}"), Box::new(SparsegenLin::new(LAMBDA)?) as _),
+        (format!("sparsegen-hg {Q}"), Box::new(SparsegenHg::new(Q)?) as _),
+        (format!("entmax {ALPHA}"), Box::new(Entmax::new(ALPHA)?) as _),
+        (format!("top-k {k}"), Box::new(TopK::new(k)?) as _),
+        (format!("top-p {TOP_P}"), Box::new(TopP::new(TOP_P)?) as _),
+        (format!("min-p {MIN_P}"), Box::new(MinP::new(MIN_P)?) as _),
+    ])
 }
 
 fn names(methods: &[Method]) -> String {

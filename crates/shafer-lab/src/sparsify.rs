@@ -53,7 +53,7 @@ pub(crate) struct Output {
 }
 
 /// A type of logits, and how to find it in a block.
-trait Typed: Element {
+pub(crate) trait Typed: Element {
     fn of(values: &Values) -> &[Self];
     fn view(values: &[Self]) -> ValuesRef<'_>;
 }

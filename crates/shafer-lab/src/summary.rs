@@ -41,6 +41,11 @@ impl SizeCounts {
         })
     }
 
+    /// How many rows have a size within each of these ranges, both ends included.
+    pub(crate) fn histogram(&self, ranges: &[(usize, usize)]) -> Vec<u64> {
+        ranges.iter().map(|&(from, to)| self.counts[from..=to].iter().sum()).collect()
+    }
+
     /// The smallest size that at least this share of the rows does not exceed.
     fn quantile(&self, rows: u64, share: f64) -> usize {
         let wanted = ((share * rows as f64).ceil() as u64).max(1);

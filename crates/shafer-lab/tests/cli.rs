@@ -151,6 +151,91 @@ fn a_row_is_explained() {
 }
 
 #[test]
+fn methods_are_compared() {
+    let folder = folder();
+    let report = json(folder.path(), &["compare", "logits.npy", "--json"]);
+    assert_eq!((&report["rows"], &report["classes"]), (&3.into(), &4.into()));
+    assert_eq!(report["vacuous"], 1);
+    let methods = report["methods"].as_array().unwrap();
+    assert_eq!(methods.len(), 9);
+    // k is 5, but there are only 4 classes.
+    assert_eq!(methods[6]["name"], "top-k 4");
+    let evidential = &methods[0];
+    assert_eq!(evidential["name"], "evidential");
+    assert_eq!(evidential["kept"]["mean"], 3.0);
+    assert_eq!(evidential["histogram"], serde_json::json!([0, 1, 1, 1]));
+    assert_eq!(evidential["evidential_support_kept"], 1.0);
+    let total: f64 = [3.0_f64, 1.0, -1.0, -3.0].iter().map(|x| x.exp()).sum();
+    let first = (3.0_f64.exp() + 1.0_f64.exp()) / total;
+    let last = 1.0 / (1.0 + (-12.0_f64).exp() / 3.0);
+    let mass = evidential["softmax_mass_kept"].as_f64().unwrap();
+    assert!((mass - (first + 1.0 + last) / 3.0).abs() < 1e-12, "{mass}");
+    assert_eq!(methods[1]["kept"]["reduction_percent"], 0.0);
+
+    // The columns, which are other rows of other classes.
+    let columns = json(folder.path(), &["compare", "logits.npy", "--axis", "0", "--json"]);
+    assert_eq!((&columns["rows"], &columns["classes"]), (&4.into(), &3.into()));
+    let kept = json(folder.path(), &["sparsify", "logits.npy", "--axis", "0", "--json"]);
+    assert_eq!(columns["methods"][0]["kept"], kept["kept"]);
+
+    // And without the first class.
+    std::fs::write(folder.path().join("mask.npy"), npy(&[4], &[0.0, 1.0, 1.0, 1.0])).unwrap();
+    let masked = ["compare", "logits.npy", "--mask", "mask.npy", "--json"];
+    let masked = json(folder.path(), &masked);
+    let kept = json(folder.path(), &["sparsify", "logits.npy", "--mask", "mask.npy", "--json"]);
+    assert_eq!(masked["methods"][0]["kept"], kept["kept"]);
+    assert_eq!(masked["vacuous"], kept["vacuous"]);
+
+    let text = shafer(folder.path(), &["compare", "logits.npy"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("3 rows of 4 classes") && text.contains("sparsegen-hg 1"), "{text}");
+    assert!(shafer(folder.path(), &["compare", "logits.npy", "-Q"]).stdout.is_empty());
+}
+
+#[test]
+fn the_page_needs_nothing_and_trusts_no_name() {
+    let folder = folder();
+    let names = "</script><script>alert(1)</script>\n<b>run\n{{script}}\nstop\n";
+    std::fs::write(folder.path().join("names.txt"), names).unwrap();
+    std::fs::copy(folder.path().join("logits.npy"), folder.path().join("<i>&.npy")).unwrap();
+    let arguments = ["compare", "<i>&.npy", "--html", "page.html", "--labels", "names.txt", "-Q"];
+    assert!(shafer(folder.path(), &arguments).status.success());
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(!page.contains("alert(1)</script>") && !page.contains("<i>&.npy"));
+    assert!(page.contains("&lt;i&gt;&amp;.npy"));
+    assert_eq!(page.matches("<script").count(), 2);
+    for outside in ["http:", "https:", "//cdn", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let (_, data) = page.split_once(r#"id="data">"#).unwrap();
+    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    assert_eq!(data["labels"]["0"], "</script><script>alert(1)</script>");
+    assert_eq!(data["labels"]["2"], "{{script}}");
+    assert_eq!(data["rows"][0]["classes"], serde_json::json!([0, 1, 2, 3]));
+    assert_eq!(data["rows"][0]["methods"][0]["kept"], 2);
+    assert_eq!(data["rows"][0]["methods"][0]["probabilities"][2], Value::Null);
+
+    // What goes wrong leaves the page that was there.
+    let mut logits = vec![0.5_f32; 40];
+    logits[23] = f32::NAN;
+    std::fs::write(folder.path().join("nan.npy"), npy(&[10, 4], &logits)).unwrap();
+    let message = complaint(folder.path(), &["compare", "nan.npy", "--html", "page.html"]);
+    assert!(message.starts_with("shafer: nan.npy: row 5, column 3: logit is NaN"), "{message}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("page.html")).unwrap(), page);
+    let message = complaint(folder.path(), &["compare", "logits.npy", "--html", "."]);
+    assert!(message.contains("is a folder"), "{message}");
+    std::fs::write(folder.path().join("names.txt"), "a\nb\n").unwrap();
+    let arguments = ["compare", "logits.npy", "--html", "other.html", "--labels", "names.txt"];
+    let message = complaint(folder.path(), &arguments);
+    assert!(message.contains("there are 2 labels for 4 classes"), "{message}");
+
+    std::fs::write(folder.path().join("empty.npy"), npy(&[0, 4], &[])).unwrap();
+    let report = json(folder.path(), &["compare", "empty.npy", "--html", "empty.html", "--json"]);
+    assert_eq!((&report["rows"], &report["methods"][0]["kept"]), (&0.into(), &Value::Null));
+    assert!(folder.path().join("empty.html").is_file());
+}
+
+#[test]
 fn heads_give_the_logits_of_their_model() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures");
     let tiny: Value =
@@ -263,7 +348,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn help_has_examples() {
     let folder = folder();
-    for command in ["sparsify", "explain", "heads", "completions"] {
+    for command in ["sparsify", "explain", "compare", "heads", "completions"] {
         let text = shafer(folder.path(), &[command, "--help"]).stdout;
         assert!(String::from_utf8(text).unwrap().contains("Example"), "{command}");
     }

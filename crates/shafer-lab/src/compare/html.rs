@@ -1,0 +1,250 @@
+//! The comparison as one page that needs nothing but itself.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::sample::SampleRow;
+use super::svg;
+use super::table::COLUMNS;
+use super::{Comparison, MethodReport};
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The colours of Okabe and Ito, which people who see colours differently can tell apart; the first
+/// three as in the paper (evidential, softmax, sparsemax).
+const COLOURS: [&str; 9] = [
+    "#009E73", "#56B4E9", "#E69F00", "#F0E442", "#D55E00", "#0072B2", "#CC79A7", "#999999",
+    "#333333",
+];
+
+/// The page.
+pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String> {
+    let facts = format!(
+        "{} rows of {} classes, {}, temperature {}. Computed in {:.3} s, threads {}.",
+        comparison.rows,
+        comparison.classes,
+        comparison.dtype,
+        comparison.temperature,
+        comparison.seconds,
+        comparison.threads
+    );
+    let mut notes = String::new();
+    for note in comparison.notes() {
+        let _ = write!(notes, "<li>{}</li>", escaped(&note));
+    }
+    Ok(filled(
+        PAGE,
+        &[
+            ("input", &escaped(&comparison.input)),
+            ("facts", &escaped(&facts)),
+            ("notes", &notes),
+            ("style", STYLE),
+            ("means", &means(comparison)),
+            ("histograms", &histograms(comparison)),
+            ("scale", scale(comparison)),
+            ("table", &table(comparison)),
+            ("help", &help()),
+            ("data", &data(comparison, labels)?),
+            ("script", SCRIPT),
+        ],
+    ))
+}
+
+fn coloured(comparison: &Comparison) -> impl Iterator<Item = (&MethodReport, &'static str)> {
+    comparison.methods.iter().zip(COLOURS.iter().copied().cycle())
+}
+
+fn means(comparison: &Comparison) -> String {
+    let kept = |method: &MethodReport| method.kept.as_ref().map(|kept| (kept.mean, kept.p99));
+    let largest = comparison
+        .methods
+        .iter()
+        .filter_map(kept)
+        .map(|(mean, p99)| mean.max(p99 as f64))
+        .fold(0.0, f64::max);
+    let mut html = String::new();
+    for (method, colour) in coloured(comparison) {
+        let name = escaped(&method.name);
+        let (bar, text) = match kept(method) {
+            Some((mean, p99)) => (
+                svg::bar(mean, p99 as f64, largest, colour),
+                format!("{mean:.2} <small>99%: {p99}</small>"),
+            ),
+            None => (String::new(), "–".to_owned()),
+        };
+        let _ = writeln!(
+            html,
+            r#"<div class="mean"><span class="name">{name}</span>{bar}<span class="number">{text}</span></div>"#
+        );
+    }
+    html
+}
+
+fn scale(comparison: &Comparison) -> &'static str {
+    if comparison.bins.iter().all(|(from, to)| from == to) {
+        "One column for each size."
+    } else {
+        "Columns stand for ranges of sizes that grow by a quarter each, so the scale is close to \
+         logarithmic."
+    }
+}
+
+fn histograms(comparison: &Comparison) -> String {
+    let mut html = String::new();
+    for (method, colour) in coloured(comparison) {
+        let counts = &method.histogram;
+        let names: Vec<String> = comparison
+            .bins
+            .iter()
+            .zip(counts)
+            .map(|(&(from, to), count)| {
+                let sizes = if from == to { from.to_string() } else { format!("{from} to {to}") };
+                format!("{count} rows keep {sizes}")
+            })
+            .collect();
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let _ = writeln!(
+            html,
+            r#"<figure class="small"><figcaption>{}</figcaption><div class="most">highest: {most} rows</div>{}<div class="axis"><span>1</span><span>classes kept</span><span>{}</span></div></figure>"#,
+            escaped(&method.name),
+            svg::histogram(counts, &names, colour),
+            comparison.classes
+        );
+    }
+    html
+}
+
+fn table(comparison: &Comparison) -> String {
+    let mut html = r#"<table id="numbers"><thead><tr><th scope="col">method</th>"#.to_owned();
+    for column in &COLUMNS {
+        let (title, help) = (escaped(column.title), escaped(column.help));
+        let _ = write!(html, r#"<th scope="col" title="{help}">{title}</th>"#);
+    }
+    html += "</tr></thead>\n<tbody>\n";
+    for (method, colour) in coloured(comparison) {
+        let _ = write!(
+            html,
+            r#"<tr><th scope="row"><i style="background:{colour}"></i>{}</th>"#,
+            escaped(&method.name)
+        );
+        for column in &COLUMNS {
+            // What is sorted by is the number, not its rounding.
+            let value = (column.value)(method).map_or_else(String::new, |x| x.to_string());
+            let _ = write!(html, r#"<td data-value="{value}">{}</td>"#, column.text(method));
+        }
+        html += "</tr>\n";
+    }
+    html + "</tbody></table>"
+}
+
+/// What the columns are.
+fn help() -> String {
+    let mut html = String::new();
+    for column in &COLUMNS {
+        let (title, help) = (escaped(column.title), escaped(column.help));
+        let _ = write!(html, "<div><dt>{title}</dt><dd>{help}</dd></div>");
+    }
+    html
+}
+
+/// What the page's program reads.
+#[derive(Serialize)]
+struct Data<'a> {
+    classes: usize,
+    methods: Vec<DataMethod<'a>>,
+    /// Of the classes that occur in the rows.
+    labels: BTreeMap<u32, &'a str>,
+    rows: &'a [SampleRow],
+}
+
+#[derive(Serialize)]
+struct DataMethod<'a> {
+    name: &'a str,
+    colour: &'a str,
+}
+
+fn data(comparison: &Comparison, labels: &[String]) -> Result<String> {
+    let rows = comparison.sample.rows();
+    let label = |&class: &u32| Some((class, labels.get(class as usize)?.as_str()));
+    let data = Data {
+        classes: comparison.classes,
+        methods: coloured(comparison)
+            .map(|(method, colour)| DataMethod { name: &method.name, colour })
+            .collect(),
+        labels: rows.iter().flat_map(|row| &row.classes).filter_map(label).collect(),
+        rows,
+    };
+    // Within a script, nothing is escaped but what could end it or begin another.
+    Ok(serde_json::to_string(&data)?.replace('<', "\\u003c"))
+}
+
+/// Puts values in the places of a template that bear their names: `{{name}}`. What is put in is not
+/// looked at again, so that a file called `{{data}}` is no more than that.
+fn filled(template: &str, values: &[(&str, &str)]) -> String {
+    let mut page = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        page += before;
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+        page += values.iter().find(|(found, _)| *found == name).map_or("", |(_, value)| value);
+        rest = after;
+    }
+    page + rest
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_in_is_not_looked_at_again() {
+        let page = filled("a{{x}}b{{y}}c", &[("x", "{{y}}"), ("y", "2")]);
+        assert_eq!(page, "a{{y}}b2c");
+    }
+
+    #[test]
+    fn names_are_no_markup() {
+        assert_eq!(escaped(r#"<a href="x">&'"#), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+    }
+
+    #[test]
+    fn every_place_of_the_page_is_filled() {
+        let names: Vec<&str> =
+            PAGE.split("{{").skip(1).filter_map(|s| Some(s.split_once("}}")?.0)).collect();
+        let known = [
+            "input",
+            "facts",
+            "notes",
+            "style",
+            "means",
+            "histograms",
+            "scale",
+            "table",
+            "help",
+            "data",
+            "script",
+        ];
+        assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
+        assert!(known.iter().all(|name| names.contains(name)), "{names:?}");
+    }
+}

@@ -1,0 +1,514 @@
+//! `shafer compare`: all methods side by side over a whole file.
+//!
+//! One pass over the file gives a [`Comparison`]; the text, the JSON and the page show it and
+//! compute nothing of their own.
+
+mod html;
+mod sample;
+mod svg;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use half::{bf16, f16};
+use rayon::prelude::*;
+use serde::Serialize;
+use shafer::{CompressedRows, Element, Error, Logits, Softmax, Transform, TransformExt as _};
+use shafer_data::Dtype;
+
+use crate::method;
+use crate::progress::Progress;
+use crate::sparsify::{Typed, in_file};
+use crate::stream::{Rows, Shape};
+use crate::summary::{SizeCounts, SizeSummary};
+
+pub(crate) use html::html;
+use sample::{Sample, SampleMethod};
+
+/// What all methods make of a file.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Comparison {
+    pub(crate) input: String,
+    pub(crate) dtype: String,
+    pub(crate) rows: usize,
+    pub(crate) classes: usize,
+    pub(crate) temperature: f64,
+    /// Rows in which the evidence favours no class.
+    pub(crate) vacuous: usize,
+    pub(crate) threads: usize,
+    pub(crate) seconds: f64,
+    /// The support sizes that are counted together in the histograms, both ends included.
+    pub(crate) bins: Vec<(usize, usize)>,
+    pub(crate) methods: Vec<MethodReport>,
+    /// Rows to look at. They are for the page: thousands of lines of them would bury the numbers.
+    #[serde(skip)]
+    sample: Sample,
+}
+
+/// What one method makes of a file. Means are over the rows that it gives a distribution for, and
+/// are missing if there are none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct MethodReport {
+    /// With its parameter.
+    pub(crate) name: String,
+    /// The number of rows that it gives a distribution for.
+    pub(crate) rows: u64,
+    pub(crate) kept: Option<SizeSummary>,
+    /// The softmax probability of the kept classes, all together; the mean over rows.
+    pub(crate) softmax_mass_kept: Option<f64>,
+    /// The share of rows in which the first of the classes that softmax finds most probable is
+    /// among those that the method does.
+    pub(crate) argmax_agreement: Option<f64>,
+    /// The modes kept. Unordered classes have no local maxima; what singles a class out is direct
+    /// evidence in its favour. This is the share of the classes with such evidence (the evidential
+    /// support) that the method keeps too; the mean over rows that are not vacuous.
+    pub(crate) evidential_support_kept: Option<f64>,
+    /// The share of these rows in which it keeps all of them.
+    pub(crate) evidential_support_kept_whole: Option<f64>,
+    /// From softmax; the mean over rows.
+    pub(crate) total_variation: Option<f64>,
+    /// The divergence from softmax in nats, at most ln 2; the mean over rows.
+    pub(crate) jensen_shannon: Option<f64>,
+    /// To compute the sparse rows with all threads, reading not included.
+    pub(crate) microseconds_per_row: Option<f64>,
+    /// Rows that it gives no distribution for.
+    pub(crate) failed: u64,
+    pub(crate) first_failure: Option<Failure>,
+    /// How many rows have a support size within each of the bins.
+    pub(crate) histogram: Vec<u64>,
+}
+
+/// Why a method gave no distribution.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Failure {
+    pub(crate) row: usize,
+    pub(crate) reason: String,
+}
+
+/// Runs all methods over all rows.
+pub(crate) fn compare(
+    input: &str,
+    rows: Rows,
+    temperature: f64,
+    progress: Progress,
+) -> Result<Comparison> {
+    let dtype = rows.dtype();
+    let typed = match dtype {
+        Dtype::F16 => typed::<f16>,
+        Dtype::Bf16 => typed::<bf16>,
+        Dtype::F32 => typed::<f32>,
+        Dtype::F64 => typed::<f64>,
+    };
+    let start = Instant::now();
+    let shape = rows.shape();
+    let Found { methods, vacuous, rows, sample } = typed(rows, temperature, progress)?;
+    let bins = bins(shape.classes);
+    Ok(Comparison {
+        input: input.to_owned(),
+        dtype: dtype.to_string(),
+        rows,
+        classes: shape.classes,
+        temperature,
+        vacuous,
+        threads: rayon::current_num_threads(),
+        seconds: start.elapsed().as_secs_f64(),
+        methods: methods.into_iter().map(|method| method.report(&bins)).collect(),
+        bins,
+        sample,
+    })
+}
+
+/// How many logits are worked on at once, more or less: nine methods go over them, so they should
+/// stay in the cache, and enough of them that all threads have work.
+const CHUNK: usize = 1 << 18;
+
+fn typed<E: Typed>(rows: Rows, temperature: f64, mut progress: Progress) -> Result<Found> {
+    let shape = rows.shape();
+    let mut pass = Pass::<E>::new(shape.classes, temperature)?;
+    let mask = rows.mask().map(<[bool]>::to_vec);
+    let mut packed = Vec::new();
+    rows.for_each(|_, values| {
+        let logits = gathered(E::of(values), shape, mask.as_deref(), &mut packed);
+        let chunk = (CHUNK / shape.classes).max(1) * shape.classes;
+        for logits in logits.chunks(chunk) {
+            pass.add(logits).map_err(|error| in_file(error, pass.found.rows))?;
+            progress.add(logits.len() / shape.classes);
+        }
+        Ok(())
+    })?;
+    Ok(pass.found)
+}
+
+/// One row after the other, in the order of their numbers, with -inf for masked classes.
+fn gathered<'a, E: Element>(
+    logits: &'a [E],
+    Shape { classes, inner }: Shape,
+    mask: Option<&[bool]>,
+    packed: &'a mut Vec<E>,
+) -> &'a [E] {
+    if inner <= 1 && mask.is_none() {
+        return logits;
+    }
+    packed.clear();
+    for slab in logits.chunks_exact(classes * inner) {
+        for rest in 0..inner {
+            packed.extend(slab[rest..].iter().step_by(inner));
+        }
+    }
+    if let Some(mask) = mask {
+        let masked = E::from_f64(f64::NEG_INFINITY);
+        for row in packed.chunks_exact_mut(classes) {
+            for (logit, _) in row.iter_mut().zip(mask).filter(|(_, kept)| !**kept) {
+                *logit = masked;
+            }
+        }
+    }
+    packed
+}
+
+/// What has been found so far. Its memory does not grow with the number of rows.
+struct Found {
+    rows: usize,
+    vacuous: usize,
+    methods: Vec<Totals>,
+    sample: Sample,
+}
+
+/// The way through the rows.
+struct Pass<E> {
+    found: Found,
+    classes: usize,
+    temperature: f64,
+    // Used again for each chunk.
+    wide: Vec<f64>,
+    softmax: Vec<f64>,
+    supported: CompressedRows<E>,
+    output: CompressedRows<E>,
+    numbers: Vec<Option<RowNumbers>>,
+}
+
+impl<E: Element> Pass<E> {
+    fn new(classes: usize, temperature: f64) -> Result<Self> {
+        let methods = method::all(classes)?
+            .into_iter()
+            .map(|(name, transform)| Totals::new(name, transform, classes))
+            .collect();
+        Ok(Self {
+            found: Found { rows: 0, vacuous: 0, methods, sample: Sample::default() },
+            classes,
+            temperature,
+            wide: Vec::new(),
+            softmax: Vec::new(),
+            supported: CompressedRows::new(),
+            output: CompressedRows::new(),
+            numbers: Vec::new(),
+        })
+    }
+
+    /// Adds rows that lie one after the other. Errors count rows from the first of them.
+    fn add(&mut self, logits: &[E]) -> shafer::Result<()> {
+        let (found, classes) = (&mut self.found, self.classes);
+        let input = Logits::rows(logits, classes)?.temperature(self.temperature)?.parallel(true);
+        // The evidential support comes first: what fails here is bad for every method.
+        found.methods[0].transform.compressed_into(&input, &mut self.supported)?;
+        // What the others are measured by is exact whatever type the logits are stored in.
+        self.wide.clear();
+        self.wide.extend(logits.iter().map(|logit| logit.to_f64()));
+        self.softmax.resize(logits.len(), 0.0);
+        let wide = Logits::rows(&self.wide, classes)?.temperature(self.temperature)?;
+        Softmax.dense(&wide.parallel(true), &mut self.softmax)?;
+
+        let (wide, supported) = (&self.wide, &self.supported);
+        let modes: Vec<Option<&[u32]>> = wide
+            .par_chunks_exact(classes)
+            .enumerate()
+            .map(|(row, logits)| {
+                let support = supported.row(row).unwrap_or_default().0;
+                // The classes above a mean are never all of them: then there is no evidence.
+                let unmasked = logits.iter().filter(|&&logit| logit > f64::NEG_INFINITY).count();
+                (support.len() < unmasked).then_some(support)
+            })
+            .collect();
+        let reference = Reference { classes, softmax: &self.softmax, logits: wide, modes: &modes };
+        let rows = found.rows..found.rows + logits.len() / classes;
+        let shown = found.sample.begin(rows.clone(), classes, &self.softmax);
+        // The first time brings buffers into being and threads to their feet, and is not counted.
+        let warm_up = found.rows == 0;
+        for totals in &mut found.methods {
+            if warm_up {
+                let _ = totals.transform.compressed_into(&input, &mut self.output);
+            }
+            let one = |row| Logits::row(row)?.temperature(self.temperature);
+            let output = Output::new(&*totals.transform, &input, logits, one, &mut self.output)?;
+            reference.measure(&output, &mut self.numbers);
+            totals.add(&self.numbers, &output, rows.start);
+            for &(row, place) in &shown {
+                let kept = output.row(row - rows.start);
+                found.sample.push(place, kept.ok().map(|(kept, p)| SampleMethod::new(kept, p)));
+            }
+        }
+        found.vacuous += modes.iter().filter(|modes| modes.is_none()).count();
+        found.rows = rows.end;
+        Ok(())
+    }
+}
+
+/// What a method made of a chunk.
+struct Output<'a, E> {
+    rows: OutputRows<'a, E>,
+    time: Duration,
+}
+
+enum OutputRows<'a, E> {
+    All(&'a CompressedRows<E>),
+    /// One by one, because some could not be computed.
+    Each(Vec<shafer::Result<CompressedRows<E>>>),
+}
+
+impl<'a, E: Element> Output<'a, E> {
+    /// Rows are computed all together, and one by one only if some of them fail.
+    fn new<'b>(
+        transform: &dyn Transform,
+        input: &Logits<'_, E>,
+        logits: &'b [E],
+        one: impl Fn(&'b [E]) -> shafer::Result<Logits<'b, E>> + Sync,
+        buffer: &'a mut CompressedRows<E>,
+    ) -> shafer::Result<Self> {
+        let start = Instant::now();
+        match transform.compressed_into(input, buffer) {
+            Ok(_) => {
+                let time = start.elapsed();
+                return Ok(Self { rows: OutputRows::All(buffer), time });
+            }
+            // The input is fine, as other methods have shown: this one has no answer for it.
+            Err(Error::Row { .. } | Error::Value { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let start = Instant::now();
+        let rows = logits
+            .par_chunks_exact(input.classes())
+            .map(|row| transform.compressed(&one(row)?))
+            .collect();
+        Ok(Self { rows: OutputRows::Each(rows), time: start.elapsed() })
+    }
+
+    /// The kept classes of a row and their probabilities.
+    fn row(&self, row: usize) -> Result<(&[u32], &[E]), &Error> {
+        match &self.rows {
+            OutputRows::All(rows) => Ok(rows.row(row).unwrap_or_default()),
+            OutputRows::Each(rows) => match &rows[row] {
+                Ok(rows) => Ok(rows.row(0).unwrap_or_default()),
+                Err(error) => Err(error),
+            },
+        }
+    }
+}
+
+/// What methods are measured by, for the rows of a chunk.
+struct Reference<'a> {
+    classes: usize,
+    softmax: &'a [f64],
+    logits: &'a [f64],
+    /// The evidential support, if the row is not vacuous.
+    modes: &'a [Option<&'a [u32]>],
+}
+
+/// What a method makes of a row.
+#[derive(Clone, Copy, Debug)]
+struct RowNumbers {
+    size: u32,
+    mass: f64,
+    agrees: bool,
+    /// `None` for a vacuous row.
+    modes_kept: Option<f64>,
+    total_variation: f64,
+    jensen_shannon: f64,
+}
+
+impl Reference<'_> {
+    /// The numbers of each row, in order: added up in order, they come to the same every time.
+    fn measure<E: Element>(&self, output: &Output<'_, E>, numbers: &mut Vec<Option<RowNumbers>>) {
+        let row = |row: usize| {
+            let (kept, probabilities) = output.row(row).ok()?;
+            let place = row * self.classes..(row + 1) * self.classes;
+            let (softmax, logits) = (&self.softmax[place.clone()], &self.logits[place]);
+            Some(RowNumbers::new(softmax, logits, self.modes[row], kept, probabilities))
+        };
+        (0..self.modes.len()).into_par_iter().map(row).collect_into_vec(numbers);
+    }
+}
+
+impl RowNumbers {
+    /// Takes time by the number of kept classes: all dropped ones together are what is left.
+    fn new<E: Element>(
+        softmax: &[f64],
+        logits: &[f64],
+        modes: Option<&[u32]>,
+        kept: &[u32],
+        probabilities: &[E],
+    ) -> Self {
+        // As in `shafer::total_variation`: rounding to half precision is not distance.
+        let sum: f64 = probabilities.iter().map(|p| p.to_f64()).sum();
+        let (mut mass, mut difference, mut divergence) = (0.0, 0.0, 0.0);
+        let mut largest = 0.0;
+        for (&class, p) in kept.iter().zip(probabilities) {
+            let (p, q) = (p.to_f64() / sum, softmax[class as usize]);
+            mass += q;
+            difference += (p - q).abs();
+            divergence += divergence_term(p, q);
+            largest = p.max(largest);
+        }
+        let dropped = (1.0 - mass).max(0.0);
+        // A dropped class has the term q ln(q / (q / 2)).
+        divergence += dropped * std::f64::consts::LN_2;
+        let first = (0..logits.len()).fold(0, |a, b| if logits[b] > logits[a] { b } else { a });
+        let agrees = kept
+            .binary_search(&(first as u32))
+            .is_ok_and(|place| probabilities[place].to_f64() / sum >= largest);
+        Self {
+            size: kept.len() as u32,
+            mass: f64::min(mass, 1.0),
+            agrees,
+            modes_kept: modes.map(|modes| common(modes, kept) as f64 / modes.len() as f64),
+            total_variation: (0.5 * (difference + dropped)).min(1.0),
+            jensen_shannon: (0.5 * divergence).clamp(0.0, std::f64::consts::LN_2),
+        }
+    }
+}
+
+/// `p ln(p / m) + q ln(q / m)` with `m` halfway between `p` and `q`.
+fn divergence_term(p: f64, q: f64) -> f64 {
+    let sum = p + q;
+    if sum <= 0.0 {
+        return 0.0;
+    }
+    let d = (p - q) / sum;
+    // With p = (1 + d) sum / 2, this is an even function of d. Where p and q are close, as for most
+    // classes they are, its series is exact, and spares two logarithms whose difference is not.
+    if d.abs() < 0.05 {
+        let d2 = d * d;
+        return sum * d2 * (0.5 + d2 * (1.0 / 12.0 + d2 * (1.0 / 30.0 + d2 / 56.0)));
+    }
+    let term = |share: f64| if share > 0.0 { 0.5 * share * share.ln() } else { 0.0 };
+    sum * (term(1.0 + d) + term(1.0 - d))
+}
+
+/// How many numbers two ascending lists have in common.
+fn common(a: &[u32], b: &[u32]) -> usize {
+    let mut rest = b;
+    let mut count = 0;
+    for wanted in a {
+        rest = &rest[rest.iter().take_while(|found| *found < wanted).count()..];
+        count += usize::from(rest.first() == Some(wanted));
+    }
+    count
+}
+
+/// The sums of one method.
+struct Totals {
+    name: String,
+    transform: Box<dyn Transform>,
+    sizes: SizeCounts,
+    rows: u64,
+    mass: f64,
+    agreeing: u64,
+    modes_kept: f64,
+    all_modes_kept: u64,
+    not_vacuous: u64,
+    total_variation: f64,
+    jensen_shannon: f64,
+    time: Duration,
+    failed: u64,
+    first_failure: Option<Failure>,
+}
+
+impl Totals {
+    fn new(name: String, transform: Box<dyn Transform>, classes: usize) -> Self {
+        Self {
+            name,
+            transform,
+            sizes: SizeCounts::new(classes),
+            rows: 0,
+            mass: 0.0,
+            agreeing: 0,
+            modes_kept: 0.0,
+            all_modes_kept: 0,
+            not_vacuous: 0,
+            total_variation: 0.0,
+            jensen_shannon: 0.0,
+            time: Duration::ZERO,
+            failed: 0,
+            first_failure: None,
+        }
+    }
+
+    fn add<E: Element>(
+        &mut self,
+        numbers: &[Option<RowNumbers>],
+        output: &Output<'_, E>,
+        first: usize,
+    ) {
+        self.time += output.time;
+        for (row, numbers) in numbers.iter().enumerate() {
+            let Some(n) = numbers else {
+                self.failed += 1;
+                if let (None, Err(error)) = (&self.first_failure, output.row(row)) {
+                    let reason = match error {
+                        Error::Row { rule, .. } => (*rule).to_owned(),
+                        error => error.to_string(),
+                    };
+                    self.first_failure = Some(Failure { row: first + row, reason });
+                }
+                continue;
+            };
+            self.rows += 1;
+            self.sizes.add(&[n.size]);
+            self.mass += n.mass;
+            self.agreeing += u64::from(n.agrees);
+            if let Some(share) = n.modes_kept {
+                self.not_vacuous += 1;
+                self.modes_kept += share;
+                self.all_modes_kept += u64::from(share == 1.0);
+            }
+            self.total_variation += n.total_variation;
+            self.jensen_shannon += n.jensen_shannon;
+        }
+    }
+
+    fn report(self, bins: &[(usize, usize)]) -> MethodReport {
+        let mean = |sum: f64, rows: u64| (rows > 0).then(|| sum / rows as f64);
+        let tried = self.rows + self.failed;
+        MethodReport {
+            name: self.name,
+            rows: self.rows,
+            kept: self.sizes.summary(),
+            softmax_mass_kept: mean(self.mass, self.rows),
+            argmax_agreement: mean(self.agreeing as f64, self.rows),
+            evidential_support_kept: mean(self.modes_kept, self.not_vacuous),
+            evidential_support_kept_whole: mean(self.all_modes_kept as f64, self.not_vacuous),
+            total_variation: mean(self.total_variation, self.rows),
+            jensen_shannon: mean(self.jensen_shannon, self.rows),
+            microseconds_per_row: mean(self.time.as_secs_f64() * 1e6, tried),
+            failed: self.failed,
+            first_failure: self.first_failure,
+            histogram: self.sizes.histogram(bins),
+        }
+    }
+}
+
+/// The support sizes that are counted together: each by itself if they are few, otherwise ranges
+/// that grow, because methods differ by factors and not by numbers.
+fn bins(classes: usize) -> Vec<(usize, usize)> {
+    const FEW: usize = 32;
+    let mut bins = Vec::new();
+    let mut from = 1;
+    while from <= classes {
+        let next = if classes <= FEW { from + 1 } else { from + 1 + from / 4 };
+        bins.push((from, (next - 1).min(classes)));
+        from = next;
+    }
+    bins
+}

@@ -1,0 +1,121 @@
+// Uses the page of `shafer compare` as a reader does, in a real browser.
+//
+//   shafer compare logits.npy --html /tmp/page.html
+//   npm install --prefix /tmp/browser playwright-core
+//   NODE_PATH=/tmp/browser/node_modules node crates/shafer-lab/tests/page/check.mjs /tmp/page.html
+//
+// The file should have at least three rows. CHROMIUM names the browser (/usr/bin/chromium), and
+// SHOTS a folder for pictures. Not part of `cargo test`, which must run where there is no browser.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+// Unlike `import`, `require` heeds NODE_PATH.
+const { chromium } = createRequire(import.meta.url)("playwright-core");
+const url = pathToFileURL(path.resolve(process.argv[2] ?? "page.html")).href;
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox"],
+});
+
+const open = async (width, javaScriptEnabled = true) => {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, javaScriptEnabled });
+  const page = await context.newPage();
+  page.faults = [];
+  page.on("console", (message) => page.faults.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => page.faults.push(`error: ${error}`));
+  page.on("request", (request) => {
+    const asked = request.url();
+    if (asked !== url && !asked.startsWith("data:")) page.faults.push(`request: ${asked}`);
+  });
+  await page.goto(url);
+  return page;
+};
+const shot = async (page, name) => {
+  if (process.env.SHOTS) {
+    await page.screenshot({ path: path.join(process.env.SHOTS, `${name}.png`), fullPage: true });
+  }
+};
+
+// Words that do not fit where they are, and neighbours that lie on each other.
+const misfits = (page) => page.evaluate(() => {
+  const found = [];
+  if (document.documentElement.scrollWidth > window.innerWidth) found.push("the page is too wide");
+  for (const element of document.querySelectorAll("span, figcaption, h1, h2, p, dt, dd, .class div")) {
+    if (element.scrollWidth > element.clientWidth + 1 && element.clientWidth > 0) {
+      found.push(`cut: ${element.textContent}`);
+    }
+  }
+  for (const line of document.querySelectorAll(".mean, .class, .axis, .controls, .legend")) {
+    const boxes = [...line.children].map((child) => child.getBoundingClientRect());
+    boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b) => {
+      const apart = a.right <= b.left + 0.5 || b.right <= a.left + 0.5
+        || a.bottom <= b.top + 0.5 || b.bottom <= a.top + 0.5;
+      if (!apart && a.width && b.width) found.push(`overlap: ${line.textContent}`);
+    }));
+  }
+  return found;
+});
+
+for (const width of [1280, 390]) {
+  const page = await open(width);
+  await shot(page, `page-${width}`);
+  assert.deepEqual(await misfits(page), [], `at ${width}`);
+
+  const column = (n) => page.$$eval(`#numbers tbody td:nth-child(${n})`, (cells) =>
+    cells.map((cell) => cell.dataset.value).filter((value) => value !== "").map(Number));
+  for (const n of [2, 7, 14]) {
+    const title = page.locator(`#numbers thead th:nth-child(${n})`);
+    await title.locator("button").click();
+    assert.equal(await title.getAttribute("aria-sort"), "ascending");
+    const up = await column(n);
+    assert.deepEqual(up, [...up].sort((a, b) => a - b));
+    await title.locator("button").click();
+    assert.equal(await title.getAttribute("aria-sort"), "descending");
+    const down = await column(n);
+    assert.deepEqual(down, [...down].sort((a, b) => b - a));
+  }
+  assert.equal(await page.locator("#numbers [aria-sort]").count(), 1);
+
+  const summary = () => page.locator("#summary").textContent();
+  assert.match(await summary(), /^Row 0: evidential keeps/);
+  assert.ok(await page.locator("#before").isDisabled());
+  await page.locator("#after").click();
+  assert.match(await summary(), /^Row 1:/);
+  await page.locator("h1").click();
+  await page.keyboard.press("ArrowRight");
+  assert.match(await summary(), /^Row 2:/);
+  await page.keyboard.press("ArrowLeft");
+  assert.match(await summary(), /^Row 1:/);
+  await page.locator("#place").focus();
+  await page.keyboard.press("ArrowRight");
+  assert.match(await summary(), /^Row 2:/);
+  await page.keyboard.press("End");
+  assert.ok(await page.locator("#after").isDisabled());
+
+  // What is dropped is marked, and nothing else is.
+  await page.selectOption("#method", { label: "sparsemax" });
+  assert.match(await summary(), /sparsemax keeps/);
+  const kept = Number((await summary()).match(/keeps (\d+)/)[1]);
+  const [shown, dropped] = [page.locator(".class"), page.locator(".class.dropped .mark")];
+  assert.equal(await dropped.count(), (await shown.count()) - Math.min(kept, await shown.count()));
+  await page.selectOption("#method", { label: "softmax" });
+  assert.equal(await dropped.count(), 0);
+  await page.selectOption("#method", { label: "sparsemax" });
+  assert.deepEqual(await misfits(page), [], `at ${width}`);
+  await shot(page, `used-${width}`);
+  assert.deepEqual(page.faults, []);
+}
+
+const plain = await open(1280, false);
+await shot(plain, "plain");
+assert.ok(await plain.locator("#numbers").isVisible());
+assert.ok(await plain.locator(".histogram").first().isVisible());
+assert.ok(!(await plain.locator("#stepper").isVisible()));
+assert.equal(await plain.locator("th button").count(), 0);
+assert.deepEqual(plain.faults.filter((fault) => !fault.includes("script")), []);
+
+await browser.close();
+console.log("the page works");
