@@ -168,7 +168,7 @@ impl<'a, E: Element> Worker<'a, E> {
 /// From logits to their distribution.
 fn normalise<F: Float>(logits: &mut [F], max: F, rate: Rate) {
     let sum = F::exp_all(logits, max, rate);
-    F::scale(logits, 1.0 / sum);
+    F::scale(logits, 1.0 / sum, None);
 }
 
 /// Packed rows, and what to do with them.

@@ -55,8 +55,10 @@ impl<F: Float> Sink<F> for DenseSink<'_, F> {
         for (((row, out), &cut), sum) in pairs.zip(cuts).zip(&mut sums) {
             *sum = F::exp_above(row, out, cut, rate, ahead);
         }
-        for (out, sum) in out.chunks_exact_mut(classes).zip(sums) {
-            F::scale(out, 1.0 / sum);
+        let pairs = rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes));
+        for ((row, out), sum) in pairs.zip(sums) {
+            // Of a long row the next one could not be asked for before: now this one is done with.
+            F::scale(out, 1.0 / sum, (ahead < classes).then_some(row));
         }
     }
 }
@@ -104,7 +106,7 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
             let values = &mut self.entries.values[self.end..];
             let count = F::compact(row, threshold, columns, values, ahead);
             let sum = F::exp_all(&mut values[..count], max, rate);
-            F::scale(&mut values[..count], 1.0 / sum);
+            F::scale(&mut values[..count], 1.0 / sum, None);
             self.end_row(count);
         }
     }

@@ -96,7 +96,7 @@ impl Float for f64 {
         sum
     }
 
-    fn scale(values: &mut [Self], factor: f64) {
+    fn scale(values: &mut [Self], factor: f64, _: Option<&[Self]>) {
         for x in values {
             *x *= factor;
         }

@@ -66,8 +66,8 @@ pub(crate) trait Float: Element<Compute = Self> {
     /// As `exp_above` for every value, in place.
     fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64;
 
-    /// Multiplies every value by `factor`.
-    fn scale(values: &mut [Self], factor: f64);
+    /// Multiplies every value by `factor`, and meanwhile asks for what comes after `row` in memory.
+    fn scale(values: &mut [Self], factor: f64, row: Option<&[Self]>);
 
     /// The largest value of each of several groups that partition the row, appended to `maxima`:
     /// about an eighth as many as there are values.

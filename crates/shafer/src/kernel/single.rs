@@ -11,6 +11,9 @@ use crate::numerics::Sum;
 /// 131,072 terms is then as good as the sum of a few.
 const BLOCK: usize = 16;
 
+/// Logits of a cache line.
+const LINE: usize = 16;
+
 /// Logits of a page of memory: at its end the processor's own prefetching stops.
 const PAGE: usize = 1024;
 
@@ -77,8 +80,8 @@ impl Float for f32 {
         }
     }
 
-    fn scale(values: &mut [Self], factor: f64) {
-        dispatch!(Level::new(), simd => scale(simd, values, factor as f32));
+    fn scale(values: &mut [Self], factor: f64, row: Option<&[Self]>) {
+        dispatch!(Level::new(), simd => scale(simd, values, factor as f32, row));
     }
 
     fn group_maxima(row: &[Self], maxima: &mut Vec<Self>) {
@@ -336,9 +339,18 @@ fn exp_all<S: Simd, G: Exp<S>>(
 }
 
 #[inline(always)]
-fn scale<S: Simd>(_: S, values: &mut [f32], factor: f32) {
-    for x in values {
-        *x *= factor;
+fn scale<S: Simd>(_: S, values: &mut [f32], factor: f32, row: Option<&[f32]>) {
+    let Some(row) = row else {
+        for x in values {
+            *x *= factor;
+        }
+        return;
+    };
+    for (i, line) in values.chunks_mut(LINE).enumerate() {
+        prefetch::read(row, row.len() + i * LINE);
+        for x in line {
+            *x *= factor;
+        }
     }
 }
 

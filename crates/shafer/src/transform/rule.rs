@@ -84,7 +84,7 @@ impl<F: Float> Scratch<F> {
     pub(crate) fn normalise(&mut self, count: usize, max: F, rate: Rate) -> Selection<F> {
         let values = &mut self.values[..count];
         let sum = F::exp_all(values, max, rate);
-        F::scale(values, 1.0 / sum);
+        F::scale(values, 1.0 / sum, None);
         Selection::listed(count)
     }
 }
