@@ -19,12 +19,6 @@ const BLOCK: usize = 1 << 14;
 /// cannot be written there directly.
 const WAVE: usize = 64;
 
-/// The same for compressed rows: how many blocks a thread takes at once, and how many threads can take
-/// some before they are put in their places.
-const PARALLEL_BLOCKS: usize = 4;
-const PARALLEL_WAVE: usize = 8;
-const PLAN_BLOCKS: usize = 8;
-
 /// How many logits are worked on between two looks at the memory, and the most rows that can be.
 const GROUP: usize = 2048;
 pub(crate) const MAX_GROUP: usize = 64;
@@ -104,58 +98,6 @@ impl<'a, E: Element> Worker<'a, E> {
         Ok(vacuous)
     }
 
-    /// Where some rows are cut off, and how many classes that leaves; the number of vacuous ones. The
-    /// rule must choose by a threshold.
-    fn plan(&mut self, start: usize, plan: &mut [(Cut<E::Compute>, u32)]) -> Result<usize> {
-        let classes = self.logits.classes();
-        let rows = self.logits.block(start, plan.len(), &mut self.input);
-        let mut vacuous = 0;
-        for (i, (row, (cut, count))) in rows.chunks_exact(classes).zip(plan).enumerate() {
-            let selection = self
-                .rule
-                .select(row, self.rate, &mut self.scratch)
-                .map_err(|error| error.at_row(start + i))?;
-            vacuous += usize::from(selection.vacuous);
-            if let Kept::Above(found) = selection.kept {
-                *cut = found;
-                *count = E::Compute::above(row, found.threshold).count as u32;
-            }
-        }
-        Ok(vacuous)
-    }
-
-    /// Writes the rows of a plan, for which there is room to the entry.
-    fn carry_out(
-        &mut self,
-        start: usize,
-        plan: &[(Cut<E::Compute>, u32)],
-        mut columns: &mut [u32],
-        mut values: &mut [E],
-    ) {
-        let classes = self.logits.classes();
-        let rows = self.logits.block(start, plan.len(), &mut self.input);
-        let scratch = &mut self.scratch;
-        for (row, &(Cut { threshold, max }, count)) in rows.chunks_exact(classes).zip(plan) {
-            let count = count as usize;
-            // Vectors may write past the end of a row, but not past that of the block.
-            let direct = columns.len() >= count + SLACK;
-            if let (true, Some(values)) = (direct, E::as_compute_mut(values)) {
-                E::Compute::compact(row, threshold, columns, values, NEAR_AHEAD);
-                normalise(&mut values[..count], max, self.rate);
-            } else {
-                let (wide_columns, wide) = (&mut scratch.columns, &mut scratch.values);
-                E::Compute::compact(row, threshold, wide_columns, wide, NEAR_AHEAD);
-                normalise(&mut wide[..count], max, self.rate);
-                columns[..count].copy_from_slice(&wide_columns[..count]);
-                for (value, &wide) in values[..count].iter_mut().zip(&*wide) {
-                    *value = E::narrow(wide);
-                }
-            }
-            columns = &mut columns[count..];
-            values = &mut values[count..];
-        }
-    }
-
     /// How many classes some rows keep.
     fn support_sizes(&mut self, start: usize, sizes: &mut [u32]) -> Result<usize> {
         let classes = self.logits.classes();
@@ -163,12 +105,6 @@ impl<'a, E: Element> Worker<'a, E> {
         let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
         block.write(&mut SizeSink::new(sizes), &mut self.scratch)
     }
-}
-
-/// From logits to their distribution.
-fn normalise<F: Float>(logits: &mut [F], max: F, rate: Rate) {
-    let sum = F::exp_all(logits, max, rate);
-    F::scale(logits, 1.0 / sum, None);
 }
 
 /// Packed rows, and what to do with them.
@@ -290,138 +226,71 @@ pub(crate) fn compressed<E: Element>(
     out: &mut CompressedRows<E>,
 ) -> Result<Report> {
     rule.check(logits.classes())?;
-    out.reset(logits.classes());
-    let mut report = Report { rows: logits.row_count(), vacuous: 0 };
-    let rows = block_rows(logits.classes());
-    let size = |start: usize| (logits.row_count() - start).min(rows);
-    if !logits.is_parallel() {
-        let mut worker = Worker::new(rule, logits);
-        for start in (0..logits.row_count()).step_by(rows) {
-            report.vacuous += worker.compressed(start, size(start), out)?;
-        }
-        return Ok(report);
-    }
-    if let Some(report) = compressed_in_place(rule, logits, out)? {
-        return Ok(report);
-    }
-    // Where the rows of a block go is only known when all blocks before it are there.
-    let mut wave = std::mem::take(&mut out.spare);
-    let result = compressed_in_waves(rule, logits, &mut wave, out);
-    out.spare = wave;
-    result
+    let parts = if logits.is_parallel() { threads() } else { 1 };
+    let mut spare = std::mem::take(&mut out.spare);
+    spare.resize_with(spare.len().max(parts - 1), CompressedRows::new);
+    let result = compressed_in_parts(rule, logits, out, &mut spare[..parts - 1]);
+    out.spare = spare;
+    Ok(Report { rows: logits.row_count(), vacuous: result? })
 }
 
-/// Where classes are chosen by a threshold, choosing and counting them is quick: done first, it tells
-/// where each row goes, and every thread can write its rows there. `None` if they are listed, or
-/// so short that the whole is quicker than the count.
-fn compressed_in_place<E: Element>(
+/// As many parts as there are threads, because where the rows of a part go is only known when all
+/// before it are there: the first is written where it belongs, and the others are put there.
+fn compressed_in_parts<E: Element>(
     rule: &Rule,
     logits: &Logits<'_, E>,
     out: &mut CompressedRows<E>,
-) -> Result<Option<Report>> {
-    if rule.lists() || logits.classes() <= TILE_CLASSES {
-        return Ok(None);
-    }
-    // Many rows, since the last ones of a block cannot be written to their places directly.
-    let rows = PLAN_BLOCKS * block_rows(logits.classes());
-    let mut plan = vec![(Cut::default(), 0_u32); logits.row_count()];
+    spare: &mut [CompressedRows<E>],
+) -> Result<usize> {
+    let rows = block_rows(logits.classes());
+    let part = logits.row_count().div_ceil(spare.len() + 1).next_multiple_of(rows);
+    let mut parts: Vec<_> = std::iter::once(&mut *out).chain(&mut *spare).collect();
     let vacuous = for_blocks(
         true,
-        &mut plan,
-        rows,
+        &mut parts,
+        1,
         || Worker::new(rule, logits),
-        |worker, i, plan| worker.plan(i * rows, plan),
+        |worker, i, out| {
+            out[0].reset(logits.classes());
+            let end = logits.row_count().min((i + 1) * part);
+            let mut vacuous = 0;
+            for start in (i * part..end).step_by(rows) {
+                vacuous += worker.compressed(start, rows.min(end - start), out[0])?;
+            }
+            Ok(vacuous)
+        },
     )?;
-    let mut ends = Vec::with_capacity(plan.len());
-    ends.extend(plan.iter().scan(0, |end, (_, count)| {
-        *end += *count as usize;
-        Some(*end)
-    }));
-    let entries = out.writer(ends.last().copied().unwrap_or(0));
-    let (mut columns, mut values) = (entries.columns, entries.values);
-    let mut places = Vec::with_capacity(plan.len().div_ceil(rows));
-    for plan in plan.chunks(rows) {
-        let count = plan.iter().map(|(_, count)| *count as usize).sum();
-        let (block_columns, rest) = columns.split_at_mut(count);
-        columns = rest;
-        let (block_values, rest) = values.split_at_mut(count);
-        values = rest;
-        places.push((plan, block_columns, block_values));
+    for part in &*spare {
+        let entries = out.writer(part.stored());
+        copy(part.indices(), &mut entries.columns[..part.stored()])?;
+        copy(part.values(), &mut entries.values[..part.stored()])?;
+        out.add_ends(&part.indptr()[1..]);
     }
+    Ok(vacuous)
+}
+
+/// Copies on all threads.
+fn copy<T: Copy + Send + Sync>(from: &[T], to: &mut [T]) -> Result<()> {
+    let size = BLOCK;
     for_blocks(
         true,
-        &mut places,
-        1,
-        || Worker::new(rule, logits),
-        |worker, i, place| {
-            let (plan, columns, values) = &mut place[0];
-            worker.carry_out(i * rows, plan, columns, values);
+        to,
+        size,
+        || (),
+        |(), i, to| {
+            to.copy_from_slice(&from[i * size..][..to.len()]);
             Ok(0)
         },
     )?;
-    out.add_ends(&ends);
-    Ok(Some(Report { rows: logits.row_count(), vacuous }))
+    Ok(())
 }
 
-/// A wave of blocks at a time, each of which a thread writes to memory of its own.
-fn compressed_in_waves<E: Element>(
-    rule: &Rule,
-    logits: &Logits<'_, E>,
-    wave: &mut Vec<CompressedRows<E>>,
-    out: &mut CompressedRows<E>,
-) -> Result<Report> {
-    let mut report = Report { rows: logits.row_count(), vacuous: 0 };
-    // Larger than on one thread, because the threads wait for each other after each wave.
-    let rows = PARALLEL_BLOCKS * block_rows(logits.classes());
-    if wave.len() < PARALLEL_WAVE {
-        wave.resize_with(PARALLEL_WAVE, CompressedRows::new);
-    }
-    for start in (0..logits.row_count()).step_by(rows * PARALLEL_WAVE) {
-        let left = (logits.row_count() - start).div_ceil(rows).min(PARALLEL_WAVE);
-        report.vacuous += for_blocks(
-            true,
-            &mut wave[..left],
-            1,
-            || Worker::new(rule, logits),
-            |worker, i, block| {
-                let start = start + i * rows;
-                block[0].reset(logits.classes());
-                worker.compressed(start, (logits.row_count() - start).min(rows), &mut block[0])
-            },
-        )?;
-        append(&wave[..left], out);
-    }
-    Ok(report)
-}
-
-/// Appends blocks of rows to others, on all threads.
-fn append<E: Element>(blocks: &[CompressedRows<E>], out: &mut CompressedRows<E>) {
-    let entries = out.writer(blocks.iter().map(CompressedRows::stored).sum());
-    let (mut columns, mut values) = (entries.columns, entries.values);
-    let mut places = Vec::with_capacity(blocks.len());
-    for block in blocks {
-        let (block_columns, rest) = columns.split_at_mut(block.stored());
-        columns = rest;
-        let (block_values, rest) = values.split_at_mut(block.stored());
-        values = rest;
-        places.push((block, block_columns, block_values));
-    }
-    let copied = for_blocks(
-        true,
-        &mut places,
-        1,
-        || (),
-        |(), _, place| {
-            let (block, columns, values) = &mut place[0];
-            columns.copy_from_slice(block.indices());
-            values.copy_from_slice(block.values());
-            Ok(0)
-        },
-    );
-    debug_assert!(copied.is_ok(), "copying does not fail");
-    for block in blocks {
-        out.add_ends(&block.indptr()[1..]);
-    }
+/// The number of threads that rows are shared out among.
+fn threads() -> usize {
+    #[cfg(feature = "parallel")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "parallel"))]
+    1
 }
 
 /// See [`crate::TransformExt::support_sizes`].

@@ -102,11 +102,6 @@ impl Rule {
         }
     }
 
-    /// Whether it lists the classes that it keeps; otherwise it gives a threshold.
-    pub(crate) fn lists(&self) -> bool {
-        matches!(self, Rule::TopK { .. } | Rule::TopP { .. } | Rule::Project(_))
-    }
-
     /// The same for many short rows at once, where there is such a way.
     pub(crate) fn tile(&self, rate: Rate) -> Option<TileRule> {
         match *self {
