@@ -64,14 +64,8 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
+// The one line has the reason in it already: a `source` besides would have it said twice.
+impl std::error::Error for Error {}
 
 /// A result whose error is [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;

@@ -71,7 +71,7 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let progress = Progress::new(rows.count(), cli.quiet);
     let temperature = arguments.method.temperature;
     let report = sparsify::sparsify(rows, &*transform, temperature, output, progress)
-        .with_context(|| arguments.input.to_string())?;
+        .map_err(|error| about(error, &arguments.input))?;
     if cli.json {
         print_json(&report)
     } else if cli.quiet {
@@ -79,6 +79,11 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     } else {
         print(&report.to_string())
     }
+}
+
+/// Names the input that an error is about, unless it names its file itself: that may be the output.
+fn about(error: anyhow::Error, input: &Input) -> anyhow::Error {
+    if error.is::<shafer_data::Error>() { error } else { error.context(input.to_string()) }
 }
 
 /// Begins an output file for rows. `.npy` is dense and has the shape of the input.
@@ -98,13 +103,13 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     let transform = arguments.method.transform()?;
     let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
     let logits = one_row(open(&arguments.input)?, arguments.row)
-        .with_context(|| arguments.input.to_string())?;
+        .map_err(|error| about(error, &arguments.input))?;
     if !labels.is_empty() && labels.len() != logits.len() {
         bail!("there are {} labels for {} classes", labels.len(), logits.len());
     }
     let temperature = arguments.method.temperature;
     let explanation = explain::explain(arguments.row, &logits, &*transform, temperature, &labels)
-        .with_context(|| arguments.input.to_string())?;
+        .map_err(|error| about(error, &arguments.input))?;
     if cli.json {
         return print_json(&explanation);
     }
@@ -123,8 +128,8 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
     let name = arguments.input.to_string();
-    let comparison =
-        compare::compare(&name, rows, arguments.temperature, progress).context(name)?;
+    let comparison = compare::compare(&name, rows, arguments.temperature, progress)
+        .map_err(|error| about(error, &arguments.input))?;
     if let (Some(mut page), Some(path)) = (page, &arguments.html) {
         page.write_all(compare::html(&comparison, &labels)?.as_bytes())
             .with_context(|| format!("{}: cannot write", path.display()))?;

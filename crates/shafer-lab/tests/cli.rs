@@ -354,3 +354,13 @@ fn help_has_examples() {
     }
     assert!(shafer(folder.path(), &["man"]).stdout.starts_with(b".ie"));
 }
+
+/// Not the input; and the reason is given once.
+#[test]
+#[cfg(unix)]
+fn an_output_that_cannot_be_written_is_the_one_that_is_named() {
+    let folder = folder();
+    let message = complaint(folder.path(), &["sparsify", "logits.npy", "-o", "none/out.npz"]);
+    assert!(message.starts_with("shafer: none/out.npz: cannot"), "{message}");
+    assert_eq!(message.matches("No such file").count(), 1, "{message}");
+}

@@ -30,7 +30,8 @@ pub(crate) fn write<T>(slice: &[T], ahead: usize) {
     {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
         let address = slice.as_ptr().wrapping_add(ahead).cast();
-        // SAFETY: as in `read`; processors without this variant take it for one of the others.
+        // SAFETY: as in `read`; where the target does not promise this variant, the compiler emits
+        // that of `read`.
         #[allow(unsafe_code, reason = "worth a third of the time, see above")]
         unsafe {
             _mm_prefetch::<_MM_HINT_ET0>(address);
