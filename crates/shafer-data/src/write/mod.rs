@@ -1,5 +1,6 @@
 //! Rows to files.
 
+mod columns;
 mod csr;
 mod csv;
 mod npy;
