@@ -54,6 +54,9 @@ impl fmt::Display for ArrayInfo {
     }
 }
 
+/// No tensor of a model has more axes; a file that says so is broken or hostile.
+pub(crate) const MAX_RANK: usize = 32;
+
 /// The product of a shape that comes from a file, unless it overflows.
 pub(crate) fn elements(shape: &[usize]) -> Option<usize> {
     // An empty array is empty whatever its other axes say.
