@@ -8,8 +8,8 @@ use std::io::{Read, Seek, SeekFrom};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::array::{MAX_RANK, elements, shape_text};
-use crate::entry::{Entry, choose};
+use crate::array::{MAX_RANK, Purpose, elements, shape_text};
+use crate::entry::{Entry, choose, types};
 use crate::npy::shortened;
 use crate::raw::{RawReader, bytes_word, fill, truncated};
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result};
@@ -95,21 +95,23 @@ impl Tensors {
     }
 
     /// Opens one tensor.
-    pub(crate) fn array(mut self, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
-        let chosen = choose(&self.label, &self.entries, name)?;
+    pub(crate) fn array(
+        mut self,
+        purpose: Purpose,
+        name: Option<&str>,
+    ) -> Result<Box<dyn ArrayReader>> {
+        let chosen = choose(&self.label, &self.entries, purpose, name)?;
         let entry = &self.entries[chosen];
         let label = format!("{}:{}", self.label, shortened(&entry.name));
-        let info = entry.info().ok_or_else(|| {
+        let elements = entry.elements(purpose).ok_or_else(|| {
             let dtype = entry.dtype.as_ref().err().map_or("", String::as_str);
-            Error::format(
-                &label,
-                format!("has elements of type `{dtype}`"),
-                "F16, BF16, F32 and F64 are read; convert it",
-            )
+            let problem = format!("has elements of type `{dtype}`, not of {}", types(purpose));
+            Error::format(&label, problem, "convert it")
         })?;
+        let info = entry.info_as(elements.dtype());
         let start = SeekFrom::Start(self.starts[chosen]);
         self.file.seek(start).map_err(|e| Error::io(&label, "read", e))?;
-        Ok(Box::new(RawReader::new(&label, info, Box::new(self.file), false, false)?))
+        Ok(Box::new(RawReader::new(&label, info, Box::new(self.file), elements, false)?))
     }
 }
 

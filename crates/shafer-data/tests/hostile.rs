@@ -445,7 +445,7 @@ fn safetensors_tensors() {
         &[tensor("a", "I64", "[1]", 0, 8)],
         8,
         Some("a"),
-        "FILE:a: has elements of type `I64`; F16",
+        "FILE:a: has elements of type `I64`, not of f16, bf16, f32 or f64; convert it",
     );
     check(
         &[tensor("a", "F31", "[1]", 0, u64::MAX)],

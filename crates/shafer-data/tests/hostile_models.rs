@@ -465,6 +465,7 @@ fn entry(dtype: &str, shape: &str, begin: u64, end: u64) -> String {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn hostile_safetensors() {
     let one = |dtype: &str, shape: &str, begin, end, data| {
         safetensors(&format!(r#"{{"head.weight":{}}}"#, entry(dtype, shape, begin, end)), data)
