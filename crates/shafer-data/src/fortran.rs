@@ -121,6 +121,7 @@ impl<R: Read + Seek> Transposed<R> {
             }
             let places = &places[..count];
             match self.size {
+                1 => scatter::<1>(&self.columns, pitch, places, &mut self.buffer, self.rest),
                 2 => scatter::<2>(&self.columns, pitch, places, &mut self.buffer, self.rest),
                 4 => scatter::<4>(&self.columns, pitch, places, &mut self.buffer, self.rest),
                 _ => scatter::<8>(&self.columns, pitch, places, &mut self.buffer, self.rest),

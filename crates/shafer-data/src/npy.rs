@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use crate::array::shape_text;
+use crate::array::{Purpose, shape_text};
 use crate::fortran::{Transposed, order_is_irrelevant};
-use crate::raw::{RawReader, byte_size, bytes_word, fill, truncated};
+use crate::raw::{Elements, RawReader, byte_size, bytes_word, fill, truncated};
 use crate::{ArrayInfo, Dtype, Error, Result};
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
@@ -27,13 +27,6 @@ pub(crate) struct Header {
     pub(crate) shape: Vec<usize>,
     /// The length of all that in bytes.
     pub(crate) length: u64,
-}
-
-/// How an array's elements are read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Elements {
-    pub(crate) dtype: Dtype,
-    pub(crate) big_endian: bool,
 }
 
 impl Header {
@@ -84,7 +77,15 @@ impl Header {
     }
 
     /// `bfloat16` reads the type that `NumPy` has no name for.
-    pub(crate) fn elements(&self, file: &str, bfloat16: bool) -> Result<Elements> {
+    pub(crate) fn elements(
+        &self,
+        file: &str,
+        purpose: Purpose,
+        bfloat16: bool,
+    ) -> Result<Elements> {
+        if let (Purpose::Mask, Some(elements)) = (purpose, Elements::bytes(&self.descr)) {
+            return Ok(elements);
+        }
         let (order, kind) = match self.descr.as_bytes() {
             [order @ (b'<' | b'>' | b'=' | b'|'), kind @ ..] => (*order, kind),
             kind => (b'=', kind),
@@ -106,7 +107,14 @@ impl Header {
                 return Err(Error::format(
                     file,
                     format!("has elements of type `{}`", shortened(&self.descr)),
-                    "convert it to float32, as in numpy.save(path, array.astype('f4'))",
+                    match purpose {
+                        Purpose::Numbers => {
+                            "convert it to float32, as in numpy.save(path, array.astype('f4'))"
+                        }
+                        Purpose::Mask => {
+                            "convert it to bool, as in numpy.save(path, array.astype(bool))"
+                        }
+                    },
                 ));
             }
         };
@@ -115,7 +123,7 @@ impl Header {
             b'<' => false,
             _ => cfg!(target_endian = "big"),
         };
-        Ok(Elements { dtype, big_endian })
+        Ok(Elements::Floats { dtype, big_endian })
     }
 }
 
@@ -124,14 +132,15 @@ impl Header {
 pub(crate) fn open(
     file: &str,
     name: Option<String>,
+    purpose: Purpose,
     bfloat16: bool,
     mut source: Box<dyn Read + Send>,
     length: Option<u64>,
     again: Option<(File, u64)>,
 ) -> Result<RawReader> {
     let header = Header::read(file, &mut *source)?;
-    let Elements { dtype, big_endian } = header.elements(file, bfloat16)?;
-    let needed = byte_size(file, &header.shape, dtype)?;
+    let elements = header.elements(file, purpose, bfloat16)?;
+    let needed = byte_size(file, &header.shape, elements)?;
     if let Some(length) = length {
         let found = length.saturating_sub(header.length);
         if found < needed {
@@ -156,11 +165,11 @@ pub(crate) fn open(
             Some((seekable, start)) => (seekable, start + header.length),
             None => (spill(file, source, needed)?, 0),
         };
-        source = Box::new(Transposed::new(seekable, start, dtype.size(), &header.shape));
+        source = Box::new(Transposed::new(seekable, start, elements.size(), &header.shape));
     }
-    let info = ArrayInfo { name, dtype, shape: header.shape, open_ended: false };
+    let info = ArrayInfo { name, dtype: elements.dtype(), shape: header.shape, open_ended: false };
     // A file that was rearranged was also measured.
-    RawReader::new(file, info, source, big_endian, !transpose)
+    RawReader::new(file, info, source, elements, !transpose)
 }
 
 /// Copies exactly `needed` bytes of a stream into a file that has no name.

@@ -427,7 +427,7 @@ fn safetensors_tensors() {
         &[tensor("a", "I8", "[1]", 0, u64::MAX)],
         4,
         None,
-        "FILE: truncated: 18446744073709551611 bytes",
+        "FILE: the tensor `a` of I8 (1,) has 18446744073709551615 bytes",
     );
     check(
         &[a(), a()],
@@ -445,7 +445,13 @@ fn safetensors_tensors() {
         &[tensor("a", "I64", "[1]", 0, 8)],
         8,
         Some("a"),
-        "FILE:a: has elements of type `I64`; F16",
+        "FILE:a: has elements of type `I64`, not of f16, bf16, f32 or f64; convert it",
+    );
+    check(
+        &[tensor("a", "F31", "[1]", 0, u64::MAX)],
+        4,
+        None,
+        "FILE: truncated: 18446744073709551611 bytes",
     );
     check(&[a()], 8, Some("b"), "FILE: has no array `b`; it holds `a` f32 (2,)");
     check(

@@ -4,13 +4,16 @@ mod cli;
 mod commands;
 mod compare;
 mod explain;
+mod groups;
 mod head;
 mod interrupt;
+mod joint;
 mod method;
 mod progress;
 mod sparsify;
 mod stream;
 mod summary;
+mod terminal;
 
 use std::process::ExitCode;
 

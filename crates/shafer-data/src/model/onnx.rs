@@ -15,11 +15,12 @@ use half::{bf16, f16};
 use prost::{Message, bytes::Bytes};
 
 use super::{
-    At, MAX_RANK, TRUNCATED, TensorInfo, byte_length,
+    At, TRUNCATED, TensorInfo, byte_length,
     element::{Element, read_floats},
     heads::{HeadCandidate, Orientation, Plan},
     shown, tensor_info,
 };
+use crate::array::MAX_RANK;
 use crate::{Dtype, Result};
 
 /// The most that protocol buffers can hold.

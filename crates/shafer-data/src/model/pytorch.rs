@@ -14,11 +14,12 @@ use zip::{
 };
 
 use super::{
-    At, MAX_RANK, TRUNCATED, TensorInfo,
+    At, TRUNCATED, TensorInfo,
     element::{Element, read_floats},
     pickle::{self, Id, Tree, Value},
     shown, tensor_info,
 };
+use crate::array::MAX_RANK;
 use crate::{Error, Result};
 
 /// Pickles of the largest checkpoints have a few megabytes.
