@@ -79,19 +79,18 @@ pub(crate) fn choose(
 }
 
 fn listing(entries: &[Entry]) -> String {
-    let mut text = String::new();
-    for (i, entry) in entries.iter().take(LISTED).enumerate() {
-        let comma = if i == 0 { "" } else { ", " };
+    several(entries, |entry| {
         let dtype = entry.dtype.as_ref().map_or_else(Clone::clone, Dtype::to_string);
-        let _ = write!(
-            text,
-            "{comma}`{}` {dtype} {}",
-            shortened(&entry.name),
-            shape_text(&entry.shape)
-        );
+        format!("`{}` {dtype} {}", shortened(&entry.name), shape_text(&entry.shape))
+    })
+}
+
+/// A list of things as errors give it: not all of them, if there are many.
+pub(crate) fn several<T>(things: &[T], text: impl Fn(&T) -> String) -> String {
+    let listed: Vec<String> = things.iter().take(LISTED).map(text).collect();
+    let mut listed = listed.join(", ");
+    if things.len() > LISTED {
+        let _ = write!(listed, " and {} more", things.len() - LISTED);
     }
-    if entries.len() > LISTED {
-        let _ = write!(text, " and {} more", entries.len() - LISTED);
-    }
-    text
+    listed
 }

@@ -10,6 +10,7 @@
 
 mod array;
 mod atomic;
+mod columns;
 mod csv;
 mod entry;
 mod error;
@@ -34,5 +35,6 @@ pub use model::{HeadCandidate, HeadWeights, ModelFile, Orientation, TensorInfo, 
 pub use open::{list, open};
 pub use values::{Dtype, Values, ValuesRef};
 pub use write::{
-    CsrNpzWriter, CsvWriter, NpyWriter, RowWriter, SafetensorsWriter, SparseRows, create,
+    CsrNpzWriter, CsvWriter, NpyWriter, ParquetWriter, RowWriter, SafetensorsWriter, SparseRows,
+    create,
 };

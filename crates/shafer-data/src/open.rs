@@ -5,6 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::array::Purpose;
+use crate::columns::{self, FILE_MAGIC, PARQUET_MAGIC, STREAM_MAGIC};
 use crate::csv::CsvReader;
 use crate::npy::{self, BFLOAT16, Header};
 use crate::npz::{self, Archive};
@@ -18,6 +19,8 @@ enum Kind {
     Npy,
     Npz,
     Safetensors,
+    Parquet,
+    Arrow,
     Csv,
 }
 
@@ -28,6 +31,8 @@ impl Kind {
             "npy" => Self::Npy,
             "npz" => Self::Npz,
             "safetensors" => Self::Safetensors,
+            "parquet" => Self::Parquet,
+            "arrow" | "arrows" | "feather" | "ipc" => Self::Arrow,
             "csv" => Self::Csv,
             _ => return None,
         })
@@ -39,6 +44,10 @@ impl Kind {
             Self::Npy
         } else if start.starts_with(npz::MAGIC) {
             Self::Npz
+        } else if start.starts_with(PARQUET_MAGIC) {
+            Self::Parquet
+        } else if start.starts_with(FILE_MAGIC) || start.starts_with(STREAM_MAGIC) {
+            Self::Arrow
         } else if start.len() == 9 && start[8] == b'{' && start[5..8] == [0; 3] {
             Self::Safetensors
         } else {
@@ -81,6 +90,8 @@ pub(crate) fn open_for(purpose: Purpose, location: &Location) -> Result<Box<dyn 
         Kind::Npy => open_npy(&label, file, purpose, name),
         Kind::Npz => Archive::open(&label, file)?.array(purpose, name),
         Kind::Safetensors => Tensors::open(&label, file)?.array(purpose, name),
+        Kind::Parquet => columns::open_parquet(&label, file, name),
+        Kind::Arrow => columns::open_arrow(&label, file, name),
         Kind::Csv => open_csv(&label, Box::new(file), name),
     }
 }
@@ -110,6 +121,8 @@ pub fn list(path: &Path) -> Result<Vec<ArrayInfo>> {
         }
         Kind::Npz => Archive::open(&label, file)?.list()?,
         Kind::Safetensors => Tensors::open(&label, file)?.list(),
+        Kind::Parquet => columns::list_parquet(&label, file)?,
+        Kind::Arrow => columns::list_arrow(&label, file)?,
         Kind::Csv => vec![open_csv(&label, Box::new(file), None)?.info().clone()],
     })
 }
@@ -141,7 +154,8 @@ fn kind(label: &str, path: &Path, file: &mut File) -> Result<Kind> {
         // Nearly everything could be text; a file that is says so.
         Kind::Csv => Err(Error::request(
             label,
-            "is of no known kind; the name of a file ends in .npy, .npz, .safetensors or .csv",
+            "is of no known kind; the name of a file ends in .npy, .npz, .safetensors, .parquet, \
+             .arrow or .csv",
         )),
         kind => Ok(kind),
     }
@@ -168,6 +182,8 @@ fn open_stream(
         // Their directories need a file.
         Kind::Npz => Archive::open(label, spill(label, source)?)?.array(purpose, name),
         Kind::Safetensors => Tensors::open(label, spill(label, source)?)?.array(purpose, name),
+        Kind::Parquet => columns::open_parquet(label, spill(label, source)?, name),
+        Kind::Arrow => columns::open_arrow(label, spill(label, source)?, name),
         Kind::Csv => open_csv(label, source, name),
     }
 }

@@ -1,6 +1,7 @@
 //! Arrays that lie in a file as the bytes of their elements.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::array::{elements, shape_text};
 use crate::values::swap_bytes;
@@ -137,6 +138,14 @@ pub(crate) fn fill(source: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::
         }
     }
     Ok(got)
+}
+
+/// Reads at a place of a file until the buffer is full or the file ends. The file's own position is
+/// lost.
+pub(crate) fn read_at(file: &File, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut file = file;
+    file.seek(SeekFrom::Start(position))?;
+    fill(&mut file, buffer)
 }
 
 /// The size of an array in bytes, unless no file can be that large.

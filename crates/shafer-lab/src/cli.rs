@@ -53,8 +53,8 @@ pub(crate) enum Command {
 /// Where logits come from.
 #[derive(Args, Debug)]
 pub(crate) struct Input {
-    /// The logits: .npy, .npz, .safetensors, .csv or - for standard input; `file.npz:name` names an
-    /// array
+    /// The logits: .npy, .npz, .safetensors, .parquet, .arrow, .csv or - for standard input;
+    /// `file.npz:name` names an array, `file.parquet:name` a column
     #[arg(value_name = "IN", required_unless_present = "head")]
     pub(crate) logits: Option<String>,
 
@@ -99,6 +99,7 @@ impl fmt::Display for Input {
 Examples:
   shafer sparsify logits.npy
   shafer sparsify logits.npz:prior -o sparse.npz
+  shafer sparsify table.parquet:logits -o sparse.parquet
   shafer sparsify logits.npy -o dense.npy --method sparsemax --temperature 0.7
   shafer sparsify latents.npy --groups 5,5 -o sparse.npz
   shafer sparsify logits.npy --mask valid.npy
@@ -108,8 +109,8 @@ pub(crate) struct Sparsify {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// Where to write, by its ending: .npz and .safetensors sparse, .npy dense, .csv as triples;
-    /// without it, only the summary is printed
+    /// Where to write, by its ending: .npz, .safetensors and .parquet sparse, .npy dense, .csv as
+    /// triples; without it, only the summary is printed
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use serde::Serialize;
-use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, RowWriter, Values};
+use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter, Values};
 
 use crate::cli::{Cli, Command, Compare, Explain, Input, Sparsify};
 use crate::explain::Explainer;
@@ -71,7 +71,8 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let transform = arguments.method.transform()?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
     interrupt::hold();
-    let output = arguments.output.as_deref().map(|path| create(path, &rows)).transpose()?;
+    let output = arguments.output.as_deref();
+    let output = output.map(|path| create(path, &rows, transform.name())).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
     let temperature = arguments.method.temperature;
     let report = sparsify::sparsify(rows, &*transform, temperature, output, progress)
@@ -90,13 +91,18 @@ fn about(error: anyhow::Error, input: &impl fmt::Display) -> anyhow::Error {
     if error.is::<shafer_data::Error>() { error } else { error.context(input.to_string()) }
 }
 
-/// Begins an output file for rows. `.npy` is dense and has the shape of the input.
-fn create(path: &Path, rows: &Rows) -> Result<Output> {
-    let dense = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npy"));
-    let classes = rows.shape().classes;
-    let writer: Box<dyn RowWriter> = match rows.array_shape().filter(|_| dense) {
-        Some(shape) => Box::new(NpyWriter::create(path, classes, rows.dtype())?.shaped(shape)?),
-        None => shafer_data::create(path, classes, rows.dtype())?,
+/// Begins an output file for rows. `.npy` is dense and has the shape of the input; `.parquet` has room
+/// for the method.
+fn create(path: &Path, rows: &Rows, method: &str) -> Result<Output> {
+    let ends_in = |wanted| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(wanted));
+    let dense = ends_in("npy");
+    let (classes, dtype) = (rows.shape().classes, rows.dtype());
+    let writer: Box<dyn RowWriter> = match rows.array_shape() {
+        Some(shape) if dense => Box::new(NpyWriter::create(path, classes, dtype)?.shaped(shape)?),
+        _ if ends_in("parquet") => {
+            Box::new(ParquetWriter::create(path, classes, dtype)?.noted("method", method))
+        }
+        _ => shafer_data::create(path, classes, dtype)?,
     };
     Ok(Output { writer, dense })
 }
