@@ -59,7 +59,7 @@ fn listing(entries: &[Entry]) -> String {
             text,
             "{comma}`{}` {dtype} {}",
             shortened(&entry.name),
-            shape_text(&entry.shape)
+            shortened(&shape_text(&entry.shape))
         );
     }
     if entries.len() > LISTED {

@@ -9,7 +9,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::array::{elements, shape_text};
 use crate::entry::{Entry, choose};
-use crate::npy::shortened;
+use crate::npy::{cut, shortened};
 use crate::raw::{RawReader, bytes_word, fill, truncated};
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result};
 
@@ -51,8 +51,11 @@ impl Tensors {
             total.checked_sub(8 + length).ok_or_else(|| truncated(label, 8 + length - total))?;
         let mut text = vec![0; length as usize];
         file.read_exact(&mut text).map_err(io)?;
-        let header: Header = serde_json::from_slice(&text)
-            .map_err(|e| damaged(format!("the header is not what it should be ({e})")))?;
+        let header: Header = serde_json::from_slice(&text).map_err(|e| {
+            // It quotes the header.
+            let problem = cut(&e.to_string(), 200);
+            damaged(format!("the header is not what it should be ({problem})"))
+        })?;
         drop(text);
         let starts =
             header.check(label, data)?.into_iter().map(|start| 8 + length + start).collect();
