@@ -1,12 +1,15 @@
 //! Broken and hostile model files: each ends in one line that says what is wrong, without a panic
 //! and without taking memory that the file does not pay for.
 
+mod bytes;
+
 use std::{
     fs,
     io::{Cursor, Write},
     path::{Path, PathBuf},
 };
 
+use bytes::{field, number, safetensors};
 use shafer_data::{ModelFile, load_head};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -106,6 +109,15 @@ fn state(
         tuple(&[[&storage[..], b"Q"].concat(), int(offset), ints(shape), ints(strides)]);
     let call = [b"ctorch._utils\n_rebuild_tensor_v2\n", &arguments[..], b"R"].concat();
     [&b"\x80\x02}"[..], &text("head.weight"), &call, b"s."].concat()
+}
+
+/// One tensor of one element, under 190,000 names of some 1,000 bytes.
+fn names_without_end() -> Vec<u8> {
+    let one = state("FloatStorage", "0", 1, 0, &[1; 32], &[1; 32]);
+    let (start, end) = (b"\x80\x02}".len(), b"s.".len());
+    let call = &one[start + text("head.weight").len()..one.len() - end];
+    let list = [b"](", call, b"q\x00", &b"h\x00".repeat(190_000)[..], b"e"].concat();
+    [&b"\x80\x02}"[..], &text(&"k".repeat(1000)), &list, b"s."].concat()
 }
 
 fn tensor(count: i64, shape: &[i64], strides: &[i64]) -> Vec<u8> {
@@ -250,6 +262,12 @@ fn pickles_without_end() {
             "a text of 2^63 bytes",
             of(&[b"\x8d\x00\x00\x00\x00\x00\x00\x00\x80"]),
             "the pickle ends early",
+        ),
+        (
+            "pt",
+            "names without end",
+            pickled(&names_without_end()),
+            "the pickle has more than 67108864 bytes of names",
         ),
         (
             "pt",
@@ -453,13 +471,6 @@ fn broken_archives() {
 
 // Safetensors.
 
-fn safetensors(header: &str, data: usize) -> Vec<u8> {
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header.as_bytes());
-    bytes.resize(bytes.len() + data, 0);
-    bytes
-}
-
 fn entry(dtype: &str, shape: &str, begin: u64, end: u64) -> String {
     format!(r#"{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{begin},{end}]}}"#)
 }
@@ -602,24 +613,6 @@ fn hostile_safetensors() {
 
 // ONNX.
 
-fn varint(mut n: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while n >= 0x80 {
-        bytes.push(n as u8 | 0x80);
-        n >>= 7;
-    }
-    bytes.push(n as u8);
-    bytes
-}
-
-fn field(tag: u64, bytes: &[u8]) -> Vec<u8> {
-    [varint(tag << 3 | 2), varint(bytes.len() as u64), bytes.to_vec()].concat()
-}
-
-fn number(tag: u64, n: i64) -> Vec<u8> {
-    [varint(tag << 3), varint(n as u64)].concat()
-}
-
 fn node(op: &str, inputs: &[&str], output: &str) -> Vec<u8> {
     let inputs: Vec<_> = inputs.iter().map(|name| field(1, name.as_bytes())).collect();
     let rest = [field(2, output.as_bytes()), field(4, op.as_bytes())].concat();
@@ -714,6 +707,18 @@ fn hostile_graphs() {
             "inputs without end",
             model(&[fields]),
             "not an ONNX model: a part of its graph has more than 4096 fields",
+        ),
+        (
+            "onnx",
+            "an attribute that would be decoded for every output",
+            model(&[field(1, &[field(4, b"Gemm"), field(5, &[0; 5000])].concat())]),
+            "not an ONNX model: a Gemm has an attribute of 5000 bytes",
+        ),
+        (
+            "onnx",
+            "a name that would be looked up for every output",
+            model(&[node("Identity", &["x"], &"y".repeat(2000))]),
+            "not an ONNX model: a value has a name of more than 1024 bytes",
         ),
     ]);
 }

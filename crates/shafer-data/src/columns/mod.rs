@@ -23,7 +23,7 @@ pub(crate) use self::parquet::MAGIC as PARQUET_MAGIC;
 use self::reader::ColumnsReader;
 use crate::entry::several;
 use crate::npy::shortened;
-use crate::raw::byte_size;
+use crate::raw::{Elements, byte_size};
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result};
 
 /// What is not damaged has fewer values in a row: a few bytes can stand for any number of them.
@@ -133,7 +133,7 @@ fn open(label: &str, table: Box<dyn Table>, name: Option<&str>) -> Result<Box<dy
     if lists || name.is_none() {
         shape.push(length * columns.len());
     }
-    byte_size(&label, &shape, dtype)?;
+    byte_size(&label, &shape, Elements::Floats { dtype, big_endian: false })?;
     let info = ArrayInfo { name, dtype, shape, open_ended: false };
     Ok(Box::new(ColumnsReader::new(&label, info, table.batches(columns, length), length)))
 }
