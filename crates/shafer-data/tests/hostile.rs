@@ -2,12 +2,12 @@
 //! Nothing here needs memory beyond the block that is asked for, whatever a file claims.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bytes;
+
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
+use bytes::{Member, npy, safetensors, zip};
 use shafer_data::{Dtype, Location, Result, SparseRows, Values, ValuesRef, create, list, open};
 
 fn read_all(path: &Path, name: Option<&str>) -> Result<usize> {
@@ -40,14 +40,6 @@ fn refused(ending: &str, bytes: &[u8], name: Option<&str>, expected: &str) {
     let found = message(ending, bytes, name);
     assert!(found.starts_with(expected), "found:    {found}\nexpected: {expected}");
     assert!(found.len() < 500, "too long to be read: {found}");
-}
-
-fn npy(header: &str, data: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(data);
-    bytes
 }
 
 fn npy_of(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
@@ -167,69 +159,6 @@ fn npy_of_another_length() {
     );
 }
 
-/// A member of an archive: its name, contents as they lie there, method, length and checksum.
-struct Member<'a> {
-    name: &'a str,
-    packed: Vec<u8>,
-    method: u16,
-    size: u64,
-    crc: u32,
-    flags: u16,
-}
-
-impl<'a> Member<'a> {
-    fn stored(name: &'a str, contents: &[u8]) -> Self {
-        let crc = crc32fast::hash(contents);
-        let size = contents.len() as u64;
-        Self { name, packed: contents.to_vec(), method: 0, size, crc, flags: 0 }
-    }
-
-    fn deflated(name: &'a str, contents: &[u8]) -> Self {
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(contents).unwrap();
-        Self { packed: encoder.finish().unwrap(), method: 8, ..Self::stored(name, contents) }
-    }
-}
-
-fn zip(members: &[Member<'_>]) -> Vec<u8> {
-    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
-    for member in members {
-        let start = bytes.len() as u32;
-        let mut common = Vec::new();
-        common.extend(45_u16.to_le_bytes());
-        common.extend(member.flags.to_le_bytes());
-        common.extend(member.method.to_le_bytes());
-        common.extend([0, 0, 0x21, 0]);
-        common.extend(member.crc.to_le_bytes());
-        common.extend([0xff; 8]);
-        common.extend((member.name.len() as u16).to_le_bytes());
-        common.extend(20_u16.to_le_bytes());
-        let mut extra = vec![1, 0, 16, 0];
-        extra.extend(member.size.to_le_bytes());
-        extra.extend((member.packed.len() as u64).to_le_bytes());
-        bytes.extend(b"PK\x03\x04");
-        bytes.extend(&common);
-        bytes.extend(member.name.as_bytes());
-        bytes.extend(&extra);
-        bytes.extend(&member.packed);
-        directory.extend(b"PK\x01\x02\x2d\x03");
-        directory.extend(&common);
-        directory.extend([0; 10]);
-        directory.extend(start.to_le_bytes());
-        directory.extend(member.name.as_bytes());
-        directory.extend(&extra);
-    }
-    let start = bytes.len() as u32;
-    bytes.extend(&directory);
-    bytes.extend(b"PK\x05\x06\0\0\0\0");
-    bytes.extend((members.len() as u16).to_le_bytes());
-    bytes.extend((members.len() as u16).to_le_bytes());
-    bytes.extend((directory.len() as u32).to_le_bytes());
-    bytes.extend(start.to_le_bytes());
-    bytes.extend([0; 2]);
-    bytes
-}
-
 #[test]
 fn the_archives_of_these_tests_are_right() {
     let array = npy_of("<f4", "(2, 2)", &[0; 16]);
@@ -337,13 +266,6 @@ fn npz_that_lies() {
     let packed = Member::deflated("a.npy", &bomb);
     let lie = zip(&[Member { size: array.len() as u64, ..packed }]);
     refused("npz", &lie, None, "FILE:a: cannot read: the checksum of the archive does not match");
-}
-
-fn safetensors(header: &str, data: usize) -> Vec<u8> {
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header.as_bytes());
-    bytes.resize(bytes.len() + data, 0);
-    bytes
 }
 
 fn tensor(name: &str, dtype: &str, shape: &str, start: u64, end: u64) -> String {

@@ -1,12 +1,15 @@
 //! Broken and hostile model files: each ends in one line that says what is wrong, without a panic
 //! and without taking memory that the file does not pay for.
 
+mod bytes;
+
 use std::{
     fs,
     io::{Cursor, Write},
     path::{Path, PathBuf},
 };
 
+use bytes::{field, number, safetensors};
 use shafer_data::{ModelFile, load_head};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -453,13 +456,6 @@ fn broken_archives() {
 
 // Safetensors.
 
-fn safetensors(header: &str, data: usize) -> Vec<u8> {
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header.as_bytes());
-    bytes.resize(bytes.len() + data, 0);
-    bytes
-}
-
 fn entry(dtype: &str, shape: &str, begin: u64, end: u64) -> String {
     format!(r#"{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{begin},{end}]}}"#)
 }
@@ -601,24 +597,6 @@ fn hostile_safetensors() {
 }
 
 // ONNX.
-
-fn varint(mut n: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while n >= 0x80 {
-        bytes.push(n as u8 | 0x80);
-        n >>= 7;
-    }
-    bytes.push(n as u8);
-    bytes
-}
-
-fn field(tag: u64, bytes: &[u8]) -> Vec<u8> {
-    [varint(tag << 3 | 2), varint(bytes.len() as u64), bytes.to_vec()].concat()
-}
-
-fn number(tag: u64, n: i64) -> Vec<u8> {
-    [varint(tag << 3), varint(n as u64)].concat()
-}
 
 fn node(op: &str, inputs: &[&str], output: &str) -> Vec<u8> {
     let inputs: Vec<_> = inputs.iter().map(|name| field(1, name.as_bytes())).collect();
