@@ -111,6 +111,15 @@ fn state(
     [&b"\x80\x02}"[..], &text("head.weight"), &call, b"s."].concat()
 }
 
+/// One tensor of one element, under 190,000 names of some 1,000 bytes.
+fn names_without_end() -> Vec<u8> {
+    let one = state("FloatStorage", "0", 1, 0, &[1; 32], &[1; 32]);
+    let (start, end) = (b"\x80\x02}".len(), b"s.".len());
+    let call = &one[start + text("head.weight").len()..one.len() - end];
+    let list = [b"](", call, b"q\x00", &b"h\x00".repeat(190_000)[..], b"e"].concat();
+    [&b"\x80\x02}"[..], &text(&"k".repeat(1000)), &list, b"s."].concat()
+}
+
 fn tensor(count: i64, shape: &[i64], strides: &[i64]) -> Vec<u8> {
     pickled(&state("FloatStorage", "0", count, 0, shape, strides))
 }
@@ -253,6 +262,12 @@ fn pickles_without_end() {
             "a text of 2^63 bytes",
             of(&[b"\x8d\x00\x00\x00\x00\x00\x00\x00\x80"]),
             "the pickle ends early",
+        ),
+        (
+            "pt",
+            "names without end",
+            pickled(&names_without_end()),
+            "the pickle has more than 67108864 bytes of names",
         ),
         (
             "pt",
@@ -692,6 +707,18 @@ fn hostile_graphs() {
             "inputs without end",
             model(&[fields]),
             "not an ONNX model: a part of its graph has more than 4096 fields",
+        ),
+        (
+            "onnx",
+            "an attribute that would be decoded for every output",
+            model(&[field(1, &[field(4, b"Gemm"), field(5, &[0; 5000])].concat())]),
+            "not an ONNX model: a Gemm has an attribute of 5000 bytes",
+        ),
+        (
+            "onnx",
+            "a name that would be looked up for every output",
+            model(&[node("Identity", &["x"], &"y".repeat(2000))]),
+            "not an ONNX model: a value has a name of more than 1024 bytes",
         ),
     ]);
 }
