@@ -94,7 +94,7 @@ impl<R: Read + Seek> Transposed<R> {
         let mut place = 0;
         let mut places = [0; GROUP];
         let pitch = pitch(n * self.size);
-        self.columns.resize(GROUP * pitch, 0);
+        self.columns.resize(GROUP.min(self.rest) * pitch, 0);
         for first in (0..self.rest).step_by(GROUP) {
             let count = GROUP.min(self.rest - first);
             for (k, saved) in places[..count].iter_mut().enumerate() {
@@ -264,6 +264,8 @@ mod tests {
                 let expected: Vec<u8> = (0..total as u32).flat_map(u32::to_le_bytes).collect();
                 assert_eq!(read, expected, "{shape:?} with {budget} bytes");
                 assert!(reader.buffer.capacity() <= budget.max(4) * 2);
+                let columns = GROUP.min(shape.iter().product());
+                assert!(reader.columns.capacity() <= budget.max(4) * 2 + columns * 64);
             }
         }
     }
