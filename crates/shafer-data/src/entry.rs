@@ -81,7 +81,8 @@ pub(crate) fn choose(
 fn listing(entries: &[Entry]) -> String {
     several(entries, |entry| {
         let dtype = entry.dtype.as_ref().map_or_else(Clone::clone, Dtype::to_string);
-        format!("`{}` {dtype} {}", shortened(&entry.name), shape_text(&entry.shape))
+        let shape = shortened(&shape_text(&entry.shape));
+        format!("`{}` {dtype} {shape}", shortened(&entry.name))
     })
 }
 

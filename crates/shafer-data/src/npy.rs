@@ -16,6 +16,9 @@ pub(crate) const BFLOAT16: &str = "bfloat16";
 /// `NumPy`'s own headers are of a few hundred bytes.
 const LONGEST_HEADER: usize = 1 << 20;
 
+/// `NumPy`'s own limit.
+const MOST_AXES: usize = 64;
+
 const DAMAGED: &str = "the file is damaged or not a NumPy array; write it again with numpy.save";
 
 /// What comes before the elements.
@@ -210,12 +213,17 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.escape_ascii())
 }
 
-/// Text from a file as it can be shown in one line: not too long, and nothing that a terminal obeys.
+/// A name from a file as it can be shown in one line.
 pub(crate) fn shortened(text: &str) -> String {
+    cut(text, 60)
+}
+
+/// Text from a file as it can be shown in one line: not too long, and nothing that a terminal obeys.
+pub(crate) fn cut(text: &str, longest: usize) -> String {
     let mut short = String::new();
     for (i, c) in text.chars().enumerate() {
         match c {
-            _ if i == 60 => {
+            _ if i == longest => {
                 short.push_str("...");
                 break;
             }
@@ -340,6 +348,9 @@ impl<'a> Parser<'a> {
             let n = digits.parse().map_err(|_| {
                 format!("has `{}` where the length of an axis should be", shortened(self.rest))
             })?;
+            if shape.len() == MOST_AXES {
+                return Err(format!("has a shape of more than {MOST_AXES} axes"));
+            }
             shape.push(n);
             // Python 2 wrote long integers so.
             self.rest = rest.strip_prefix('L').unwrap_or(rest);

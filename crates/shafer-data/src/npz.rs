@@ -103,24 +103,30 @@ impl Archive {
                 "is a sparse matrix of SciPy; logits are dense, as in numpy.savez(path, logits=...)",
             ));
         }
-        let name = name.map(|name| name.strip_suffix(".npy").unwrap_or(name));
+        let place = |name: &str| self.members.iter().position(|member| member.name == name);
         // A member that was named is opened whatever the others are like.
-        let found = name.and_then(|name| self.members.iter().position(|m| m.name == name));
+        let found = name.and_then(|name| place(name).or_else(|| place(name.strip_suffix(".npy")?)));
         let chosen = match found {
             Some(found) => found,
             None => choose(&self.label, &self.entries(bfloat16)?, purpose, name)?,
         };
         let member = &self.members[chosen];
         let label = self.member_label(member);
-        let source = self.source(member)?;
         // What is stored as it is can be sought in; nothing else has to be copied first.
         let again = match member.method {
             CompressionMethod::Stored => {
+                // Out of order there is no end at which to compare the checksum.
+                if Header::read(&label, &mut *self.source(member)?)?.fortran {
+                    io::copy(&mut self.source(member)?, &mut io::sink())
+                        .map_err(|e| Error::io(&label, "read", e))?;
+                }
                 let file = self.file.try_clone().map_err(|e| Error::io(&label, "read", e))?;
                 Some((file, member.start))
             }
             _ => None,
         };
+        // The last to be made: all of them move the one position in the file.
+        let source = self.source(member)?;
         let name = Some(member.name.clone());
         let length = Some(member.size);
         Ok(Box::new(npy::open(&label, name, purpose, bfloat16, source, length, again)?))

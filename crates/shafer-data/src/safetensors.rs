@@ -10,7 +10,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::array::{MAX_RANK, Purpose, elements, shape_text};
 use crate::entry::{Entry, choose, types};
-use crate::npy::shortened;
+use crate::npy::{cut, shortened};
 use crate::raw::{RawReader, bytes_word, fill, truncated};
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result};
 
@@ -56,8 +56,11 @@ pub(crate) fn read_header(label: &str, file: &mut File) -> Result<Vec<Tensor>> {
     let data = total.checked_sub(8 + length).ok_or_else(|| truncated(label, 8 + length - total))?;
     let mut text = vec![0; length as usize];
     file.read_exact(&mut text).map_err(io)?;
-    let mut header: Header = serde_json::from_slice(&text)
-        .map_err(|e| damaged(format!("the header is not what it should be ({e})")))?;
+    let mut header: Header = serde_json::from_slice(&text).map_err(|e| {
+        // It quotes the header.
+        let problem = cut(&e.to_string(), 200);
+        damaged(format!("the header is not what it should be ({problem})"))
+    })?;
     drop(text);
     header.0.sort_by_key(|(_, described)| described.data_offsets);
     header.check(label, data)?;

@@ -91,6 +91,10 @@ fn npy_with_another_header() {
         ("{'owner': 'me'}", "FILE: the NumPy header has an unknown key `owner`"),
         ("{'\u{1b}[2J\n': 1}", r"FILE: the NumPy header has an unknown key `\u{1b}[2J\n`"),
         (
+            &format!("{{'shape': ({})}}", "1, ".repeat(65)),
+            "FILE: the NumPy header has a shape of more than 64 axes",
+        ),
+        (
             "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + 1",
             "FILE: the NumPy header goes on after its end with `+ 1`",
         ),
@@ -168,6 +172,12 @@ fn the_archives_of_these_tests_are_right() {
     fs::write(&path, zip(&members)).unwrap();
     assert_eq!(read_all(&path, Some("a")).unwrap(), 4);
     assert_eq!(read_all(&path, Some("b.npy")).unwrap(), 4);
+    // The ending is a part of the name if it is there twice.
+    fs::write(&path, zip(&[Member::stored("a.npy.npy", &array)])).unwrap();
+    assert_eq!(list(&path).unwrap()[0].name.as_deref(), Some("a.npy"));
+    for name in [None, Some("a.npy"), Some("a.npy.npy")] {
+        assert_eq!(read_all(&path, name).unwrap(), 4);
+    }
 }
 
 #[test]
@@ -232,6 +242,10 @@ fn npz_that_lies() {
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: the checksum of the archive does");
     let wrong = Member { packed: vec![0xff; 40], ..Member::deflated("a.npy", &array) };
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: corrupt deflate stream");
+    // An array that is not read from its beginning to its end.
+    let fortran = npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", &[0; 16]);
+    let wrong = Member { crc: 1, ..Member::stored("a.npy", &fortran) };
+    refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: the checksum of the archive does");
     let encrypted = Member { flags: 1, ..Member::stored("a.npy", &array) };
     refused("npz", &zip(&[encrypted]), Some("a"), "FILE:a: is encrypted; write it without");
     let other = Member { method: 14, ..Member::stored("a.npy", &array) };
@@ -298,6 +312,15 @@ fn safetensors_headers() {
     refused(kind, &safetensors("{}", 0), None, "FILE: holds no arrays");
     let negative = r#"{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}"#;
     refused(kind, &safetensors(negative, 4), None, "FILE: the header is not what it should be (");
+    // What is quoted of the header is one line, and not without end.
+    refused(
+        kind,
+        &safetensors("{\"a\":{\"d\\type\":\"F32\"}}", 0),
+        None,
+        "FILE: the header is not what it should be (unknown field `d\\type`, expected one of",
+    );
+    let long = format!("{{\"a\":{{\"{}\":1}}}}", "k".repeat(60_000));
+    refused(kind, &safetensors(&long, 0), None, "FILE: the header is not what it should be (unk");
 }
 
 #[test]
@@ -397,8 +420,12 @@ fn csv() {
     refused("csv", b"1\n\xff\xfe\n", None, "FILE: line 2, column 1: `\u{fffd}\u{fffd}` is not");
     refused("csv", b"1\n\"2\n3\n", None, "FILE: line 2, column 1: `2\\n3` is not a number");
     refused("csv", b"1,2\n", Some("a"), "FILE: holds one array without a name; leave `:a` out");
-    let long = vec![b'1'; 65 << 20];
-    refused("csv", &long, None, "FILE: cannot read: a line is longer than 67108864 bytes");
+    let expected = "FILE: cannot read: a row is longer than 67108864 bytes; is this text?";
+    refused("csv", &vec![b'1'; 65 << 20], None, expected);
+    // Where each value ends takes more memory than a comma.
+    refused("csv", &vec![b','; 5 << 20], None, "FILE: cannot read: a row has more than 4194304");
+    // In quotes a row goes on over the ends of lines.
+    refused("csv", &[b"\"", &b"1\n".repeat(33 << 20)[..]].concat(), None, expected);
 }
 
 #[test]
