@@ -43,7 +43,7 @@ fn refused(ending: &str, bytes: &[u8], name: Option<&str>, expected: &str) {
 }
 
 fn npy_of(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    npy(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n"), data)
+    npy(format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n"), data)
 }
 
 #[test]
