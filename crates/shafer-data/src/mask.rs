@@ -84,7 +84,8 @@ impl MaskReader {
             return Err(Error::request(&self.label, problem));
         }
         mask.clear();
-        mask.extend(self.ahead.drain(..values));
+        mask.extend_from_slice(&self.ahead[..values]);
+        self.ahead.drain(..values);
         self.read += values;
         Ok(())
     }
@@ -120,9 +121,12 @@ fn convert<T: Copy>(
     to_f64: impl Fn(T) -> f64,
     mask: &mut Vec<bool>,
 ) -> Option<(usize, f64)> {
-    let start = mask.len();
+    let is_binary = |x: f64| (x == 0.0) | (x == 1.0);
     mask.extend(block.iter().map(|&x| to_f64(x) != 0.0));
-    let values = block.iter().map(|&x| to_f64(x));
-    let wrong = values.zip(&mask[start..]).position(|(x, &kept)| x != f64::from(u8::from(kept)));
-    wrong.map(|at| (at, to_f64(block[at])))
+    // All of them first, which takes several at a time.
+    if block.iter().fold(true, |all, &x| all & is_binary(to_f64(x))) {
+        return None;
+    }
+    let wrong = block.iter().position(|&x| !is_binary(to_f64(x)))?;
+    Some((wrong, to_f64(block[wrong])))
 }

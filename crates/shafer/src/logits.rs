@@ -279,6 +279,10 @@ impl<'a, E: Element> Logits<'a, E> {
                 let step = strides[axis];
                 for row in start..start + count {
                     let first = self.strided_start(row);
+                    if step == 1 {
+                        buffer.extend(self.data[first..][..classes].iter().map(|x| x.widen()));
+                        continue;
+                    }
                     buffer.extend((0..classes).map(|class| {
                         self.data[first.wrapping_add_signed(class as isize * step)].widen()
                     }));
@@ -308,14 +312,18 @@ impl<'a, E: Element> Logits<'a, E> {
         use crate::kernel::Float;
         let Some(mask) = self.mask else { return };
         let (classes, inner) = (self.classes(), self.inner());
+        let by_class = mask.len() == classes;
+        let step = if by_class { 1 } else { inner };
         for (i, row) in rows.chunks_exact_mut(classes).enumerate() {
-            let first =
-                if mask.len() == classes { 0 } else { packed_start(start + i, classes, inner) };
-            let step = if mask.len() == classes { 1 } else { inner };
-            for (class, x) in row.iter_mut().enumerate() {
-                if !mask[first + class * step] {
-                    *x = E::Compute::NEG_INFINITY;
-                }
+            let first = if by_class { 0 } else { packed_start(start + i, classes, inner) };
+            // Written whether it changes or not, so that several can be at a time.
+            let apply = |(x, &kept): (&mut E::Compute, &bool)| {
+                *x = if kept { *x } else { E::Compute::NEG_INFINITY };
+            };
+            if step == 1 {
+                row.iter_mut().zip(&mask[first..]).for_each(apply);
+            } else {
+                row.iter_mut().zip(mask[first..].iter().step_by(step)).for_each(apply);
             }
         }
     }
