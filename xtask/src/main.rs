@@ -1,6 +1,9 @@
 //! Development tasks. `cargo xtask check` is the gate: what it accepts, CI accepts.
-//! `cargo xtask interop` checks the file formats against the programs of others.
+//! `cargo xtask interop` checks the file formats against the programs of others, `cargo xtask picture`
+//! draws the picture of the README.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
+
+mod picture;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,10 +12,13 @@ use std::time::Instant;
 
 const HELP: &str = "\
 Usage: cargo xtask interop
+       cargo xtask picture
        cargo xtask check [STEP...]
 
 interop: other programs read the files that we write, and we those that they write. Their Python
 packages go into target/interop-venv at the first run; PYTHON names the python3 to begin with.
+
+picture: draws docs/compare.png with Chromium; CHROMIUM names it, if it is not in /usr/bin.
 
 check: runs what CI runs, in this order; with STEPs, only those.
 ";
@@ -83,6 +89,7 @@ fn main() -> ExitCode {
     let done = match arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         Some(("check", wanted)) => check(wanted),
         Some(("interop", [])) => interop(),
+        Some(("picture", [])) => picture::draw(),
         _ => {
             eprint!("{HELP}");
             for (name, purpose, ..) in STEPS {
@@ -122,8 +129,7 @@ fn check(wanted: &[String]) -> Result<(), String> {
 fn interop() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let requirements = root.join("crates/shafer-data/tests/interop/requirements.txt");
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let venv = std::path::absolute(target.join("interop-venv")).map_err(|e| e.to_string())?;
+    let venv = target("interop-venv")?;
     let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     if !python.exists() {
         let base = env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
@@ -136,6 +142,13 @@ fn interop() -> Result<(), String> {
     run(cargo().arg("build").args(package).args(["--example", "convert"]))?;
     let test = ["--test", "interop", "--", "--ignored", "--nocapture"];
     run(cargo().arg("test").args(package).args(test).env("PYTHON", &python))
+}
+
+/// A place among what is built, as an absolute path.
+fn target(name: &str) -> Result<PathBuf, String> {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from);
+    std::path::absolute(target.join(name)).map_err(|e| e.to_string())
 }
 
 fn cargo() -> Command {

@@ -1,0 +1,53 @@
+//! `cargo xtask picture`: draws `docs/compare.png`, the page of `shafer compare` in a browser.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{cargo, run, target};
+
+const LOGITS: &str = "multimodal.npy";
+const PAGE: &str = "multimodal.html";
+
+/// Enough for everything above the single rows.
+const SIZE: &str = "--window-size=1280,1270";
+
+/// What a README should not be heavier for, in bytes.
+const LARGEST: u64 = 200_000;
+
+/// Makes up logits, compares methods over them, and takes a picture of the page.
+pub(crate) fn draw() -> Result<(), String> {
+    let folder = target("picture")?;
+    let picture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/compare.png");
+    let problem = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+    std::fs::create_dir_all(&folder).map_err(|e| problem(&folder, e))?;
+    let lab = |arguments: &[&str]| {
+        let package = ["run", "--quiet", "--release", "--locked", "-p", "shafer-lab"];
+        run(cargo().args(package).args(arguments).current_dir(&folder))
+    };
+    lab(&["--example", "multimodal", "--", LOGITS])?;
+    lab(&["--", "compare", LOGITS, "--html", PAGE, "--quiet"])?;
+    let mut browser = Command::new(browser()?);
+    browser.args([
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+    ]);
+    browser.args(["--hide-scrollbars", SIZE]).arg(format!("--screenshot={}", picture.display()));
+    run(browser.arg(folder.join(PAGE)))?;
+    let size = std::fs::metadata(&picture).map_err(|e| problem(&picture, e))?.len();
+    if size > LARGEST {
+        return Err(format!("{} has {size} bytes, more than {LARGEST}", picture.display()));
+    }
+    Ok(())
+}
+
+/// What `CHROMIUM` names, or where systems have it.
+fn browser() -> Result<String, String> {
+    if let Ok(named) = std::env::var("CHROMIUM") {
+        return Ok(named);
+    }
+    let usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    let found = usual.into_iter().find(|path| Path::new(path).exists());
+    found.map(str::to_owned).ok_or_else(|| "no Chromium was found; set CHROMIUM to its path".into())
+}
