@@ -121,9 +121,7 @@ impl Comparison {
         }
         notes
     }
-}
 
-impl Comparison {
     /// As text for lines of so many characters: of the columns, the most important that fit.
     pub(crate) fn text(&self, width: usize) -> String {
         let mut columns: Vec<&Column> = COLUMNS.iter().collect();
