@@ -17,12 +17,20 @@ const LARGEST: u64 = 200_000;
 /// Makes up logits, compares methods over them, and takes a picture of the page.
 pub(crate) fn draw() -> Result<(), String> {
     let folder = target("picture")?;
-    let picture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/compare.png");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let picture = root.join("docs/compare.png");
     let problem = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
     std::fs::create_dir_all(&folder).map_err(|e| problem(&folder, e))?;
     let lab = |arguments: &[&str]| {
         let package = ["run", "--quiet", "--release", "--locked", "-p", "shafer-lab"];
-        run(cargo().args(package).args(arguments).current_dir(&folder))
+        let manifest = root.join("Cargo.toml");
+        let command = &mut cargo();
+        run(command
+            .args(package)
+            .arg("--manifest-path")
+            .arg(manifest)
+            .args(arguments)
+            .current_dir(&folder))
     };
     lab(&["--example", "multimodal", "--", LOGITS])?;
     lab(&["--", "compare", LOGITS, "--html", PAGE, "--quiet"])?;
