@@ -1,21 +1,17 @@
 //! Masks of every type, in every format and order, and what is said about those that are none.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{Cursor, Write as _};
+mod bytes;
+
 use std::path::Path;
 
+use bytes::{Member, zip};
 use shafer_data::{Location, MaskReader, open, open_mask};
-use zip::{ZipWriter, write::SimpleFileOptions};
 
-/// An array in version 1 of the npy format.
 fn npy(descr: &str, fortran: bool, shape: &str, elements: &[u8]) -> Vec<u8> {
     let order = if fortran { "True" } else { "False" };
     let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.bytes());
-    bytes.extend(elements);
-    bytes
+    bytes::npy(header, elements)
 }
 
 /// Tensors of one axis.
@@ -29,8 +25,9 @@ fn safetensors(tensors: &[(&str, &str, &[u8])]) -> Vec<u8> {
         ));
         data.extend(*elements);
     }
-    let header = format!("{{{}}}", entries.join(","));
-    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()
+    let mut bytes = bytes::safetensors(format!("{{{}}}", entries.join(",")), 0);
+    bytes.extend(data);
+    bytes
 }
 
 fn at(folder: &Path, name: &str, bytes: &[u8]) -> Location {
@@ -67,13 +64,10 @@ fn every_type_and_order() {
     let floats: Vec<u8> = BYTES.iter().flat_map(|&x| f32::from(x).to_le_bytes()).collect();
     check("floats.npy", &npy("<f4", false, "(6,)", &floats));
     check("text.csv", b"1,0,1\n1,0,0.0\n");
-    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     // An array of another type is not meant.
-    for (name, descr, bytes) in [("mask", "|b1", &BYTES[..]), ("counts", "<i2", &[0; 12])] {
-        archive.start_file(format!("{name}.npy"), SimpleFileOptions::default()).unwrap();
-        archive.write_all(&npy(descr, false, "(6,)", bytes)).unwrap();
-    }
-    check("m.npz", &archive.finish().unwrap().into_inner());
+    let mask = Member::deflated("mask.npy", &npy("|b1", false, "(6,)", &BYTES));
+    let counts = Member::stored("counts.npy", &npy("<i2", false, "(6,)", &[0; 12]));
+    check("m.npz", &zip(&[mask, counts]));
     for dtype in ["BOOL", "U8", "I8"] {
         let other = ("count", "I64", &[0; 8][..]);
         check("m.safetensors", &safetensors(&[("mask", dtype, &BYTES), other]));
