@@ -4,7 +4,20 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
+use arrow_array::{
+    ArrayRef, FixedSizeListArray, Float32Array, Float64Array, ListArray, RecordBatch, StringArray,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_schema::{DataType, Field};
+use parquet::basic::{Compression, Encoding};
+use parquet::data_type::{DoubleType, FloatType};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use shafer_data::{Dtype, SparseRows, ValuesRef, create};
 use shafer_fuzz::bytes::{Member, npy, safetensors, zip};
 
@@ -67,6 +80,7 @@ fn main() -> Outcome {
         seed("location", &i.to_string(), text.as_bytes())?;
     }
     written()?;
+    tables()?;
     models()
 }
 
@@ -79,16 +93,84 @@ fn seed(target: &str, name: &str, bytes: &[u8]) -> Outcome {
 /// What the writers make of two rows.
 fn written() -> Outcome {
     let folder = tempfile::tempdir()?;
-    for (ending, target) in
-        [("npy", "npy"), ("npz", "npz"), ("safetensors", "safetensors"), ("csv", "csv")]
-    {
-        let path = folder.path().join(format!("rows.{ending}"));
+    for target in ["npy", "npz", "safetensors", "csv", "parquet"] {
+        let path = folder.path().join(format!("rows.{target}"));
         let mut writer = create(&path, 3, Dtype::F32)?;
-        writer.write(SparseRows::new(&[0, 1, 3], &[2, 0, 1], ValuesRef::F32(&[1.0, 0.5, 0.5])))?;
+        writer.write(SparseRows::new(&[0, 1, 2], &[2, 0], ValuesRef::F32(&[1.0, 0.5])))?;
         writer.finish()?;
         let bytes = fs::read(&path)?;
         seed(target, "written", &bytes)?;
-        seed("stream", &format!("written.{ending}"), &bytes)?;
+        seed("stream", &format!("written.{target}"), &bytes)?;
+    }
+    Ok(())
+}
+
+/// Tables of a column of numbers and one of lists, as others write them.
+fn tables() -> Outcome {
+    for (name, version, encoding, dictionary) in [
+        ("plain", WriterVersion::PARQUET_1_0, Encoding::PLAIN, false),
+        ("dictionary", WriterVersion::PARQUET_1_0, Encoding::PLAIN, true),
+        ("split", WriterVersion::PARQUET_2_0, Encoding::BYTE_STREAM_SPLIT, false),
+    ] {
+        let schema = "message rows {
+            optional double x;
+            required group y (LIST) { repeated group list { optional float element; } }
+        }";
+        let properties = WriterProperties::builder()
+            .set_writer_version(version)
+            .set_encoding(encoding)
+            .set_dictionary_enabled(dictionary)
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::None);
+        let schema = Arc::new(parse_message_type(schema)?);
+        let mut writer =
+            SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build()))?;
+        let mut group = writer.next_row_group()?;
+        let mut numbers = group.next_column()?.ok_or("no column")?;
+        numbers.typed::<DoubleType>().write_batch(&[0.5, 0.25, 0.5], Some(&[1; 3]), None)?;
+        numbers.close()?;
+        let mut lists = group.next_column()?.ok_or("no column")?;
+        lists.typed::<FloatType>().write_batch(
+            &[1.0, 2.0, 3.0, 1.0, 2.0, 3.0],
+            Some(&[2; 6]),
+            Some(&[0, 1, 0, 1, 0, 1]),
+        )?;
+        lists.close()?;
+        group.close()?;
+        let bytes = writer.into_inner()?;
+        seed("parquet", name, &bytes)?;
+        // As the target divides it.
+        let [.., a, b, c, d, _, _, _, _] = bytes[..] else { continue };
+        let footer = bytes.len() - 8 - u32::from_le_bytes([a, b, c, d]) as usize;
+        let pages = (footer as u16 - 4).to_le_bytes();
+        seed("parquet", &format!("{name}-parts"), &[&pages, &bytes[4..bytes.len() - 8]].concat())?;
+    }
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let lists = FixedSizeListArray::try_new(
+        Arc::clone(&item),
+        2,
+        Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0, 4.0])),
+        None,
+    )?;
+    let ends = OffsetBuffer::new(vec![0, 1, 2].into());
+    let values = Arc::new(Float32Array::from(vec![0.5, 0.25]));
+    let batch = RecordBatch::try_from_iter([
+        ("x", Arc::new(Float64Array::from(vec![0.5, 0.25])) as ArrayRef),
+        ("y", Arc::new(ListArray::try_new(item, ends, values, None)?)),
+        ("z", Arc::new(lists)),
+        ("names", Arc::new(StringArray::from(vec!["a", "b"]))),
+    ])?;
+    for (name, codec) in [("plain", None), ("lz4", Some(CompressionType::LZ4_FRAME))] {
+        let options = IpcWriteOptions::default().try_with_compression(codec)?;
+        let mut stream =
+            StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options.clone())?;
+        stream.write(&batch)?;
+        stream.write(&batch)?;
+        seed("arrow", &format!("stream-{name}"), &stream.into_inner()?)?;
+        let mut file = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?;
+        file.write(&batch)?;
+        file.finish()?;
+        seed("arrow", &format!("file-{name}"), &file.into_inner()?)?;
     }
     Ok(())
 }

@@ -24,12 +24,7 @@ struct Input {
 
 impl Input {
     fn dtype(&self) -> Dtype {
-        match self.of {
-            Type::F32 => Dtype::F32,
-            Type::F64 => Dtype::F64,
-            Type::F16 => Dtype::F16,
-            Type::Bf16 => Dtype::Bf16,
-        }
+        self.of.dtype()
     }
 
     /// Up to seven axes, of up to a thousand elements.

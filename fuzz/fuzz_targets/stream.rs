@@ -12,6 +12,8 @@ fuzz_target!(|bytes: &[u8]| {
     let ending = match bytes {
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => ".npy",
         [b'P', b'K', 3, 4, ..] => ".npz",
+        [b'P', b'A', b'R', b'1', ..] => ".parquet",
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => ".arrow",
         [_, _, _, _, _, 0, 0, 0, b'{', ..] => ".safetensors",
         _ => ".csv",
     };

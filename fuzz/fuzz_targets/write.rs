@@ -33,15 +33,10 @@ enum Block {
 type Rows = Vec<Vec<(u32, u64)>>;
 
 fuzz_target!(|input: Input| {
-    let dtype = match input.of {
-        Type::F32 => Dtype::F32,
-        Type::F64 => Dtype::F64,
-        Type::F16 => Dtype::F16,
-        Type::Bf16 => Dtype::Bf16,
-    };
+    let dtype = input.of.dtype();
     let classes = usize::from(input.classes % 50);
     let folder = folder();
-    for ending in ["npy", "npz", "safetensors", "csv"] {
+    for ending in ["npy", "npz", "safetensors", "csv", "parquet"] {
         let path = folder.path().join(format!("a.{ending}"));
         let writer = create(&path, classes, dtype);
         assert_eq!(writer.is_ok(), classes > 0);
@@ -87,10 +82,11 @@ fuzz_target!(|input: Input| {
         match ending {
             "npy" => check_npy(&path, classes, dtype, &rows),
             "csv" => check_csv(&path, dtype, &rows),
+            "parquet" => check_parquet(&path, dtype, &rows),
             _ => check_values(&path, ending, dtype, &rows),
         }
     }
-    assert_eq!(folder.path().read_dir().unwrap().count(), 4, "something is left beside the files");
+    assert_eq!(folder.path().read_dir().unwrap().count(), 5, "something is left beside the files");
 });
 
 impl Block {
@@ -175,6 +171,21 @@ fn check_csv(path: &Path, dtype: Dtype, rows: &Rows) {
         };
         assert!(same || nan && value.is_nan(), "{value} of {bits:#x}");
     }
+}
+
+/// Lists are read as rows if they are all of one length.
+fn check_parquet(path: &Path, dtype: Dtype, rows: &Rows) {
+    let array = read(&at(path, Some("values")));
+    let length = rows.first().map_or(0, Vec::len);
+    let even = rows.is_empty() || length > 0 && rows.iter().all(|row| row.len() == length);
+    assert_eq!(array.is_ok(), even, "{array:?} of {rows:?}");
+    let Ok(array) = array else { return };
+    assert_eq!(array.info.shape, [rows.len(), length]);
+    // Tables have no bf16.
+    let wide = dtype == Dtype::Bf16;
+    let expected =
+        rows.iter().flatten().map(|&(_, b)| if wide { as_f32(b, dtype).into() } else { b });
+    assert!(array.bits.iter().copied().eq(expected), "{array:?} of {rows:?}");
 }
 
 /// The sparse formats: of the tensors of a matrix only the values are read as an array.

@@ -3,12 +3,14 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use laws::{Batch, Bits, Choice};
+use shafer_data::Dtype;
 
 #[path = "../../crates/shafer-data/tests/bytes/mod.rs"]
 pub mod bytes;
 pub mod files;
 #[path = "../../crates/shafer/tests/laws/mod.rs"]
 pub mod laws;
+pub mod parquet;
 
 /// A number of any type: most of the time a small one, because rows in which everything is broken
 /// never get past the checks.
@@ -119,6 +121,17 @@ pub enum Type {
     F64,
     F16,
     Bf16,
+}
+
+impl Type {
+    pub fn dtype(self) -> Dtype {
+        match self {
+            Self::F32 => Dtype::F32,
+            Self::F64 => Dtype::F64,
+            Self::F16 => Dtype::F16,
+            Self::Bf16 => Dtype::Bf16,
+        }
+    }
 }
 
 /// Calls a generic function with the element type that a [`Type`] names.

@@ -90,7 +90,8 @@ pub fn safetensors(header: impl AsRef<[u8]>, data: usize) -> Vec<u8> {
     bytes
 }
 
-fn varint(mut n: u64) -> Vec<u8> {
+/// A number in groups of seven bits, the lowest first.
+pub fn varint(mut n: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while n >= 0x80 {
         bytes.push(n as u8 | 0x80);

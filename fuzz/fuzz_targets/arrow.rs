@@ -1,0 +1,10 @@
+//! `.arrow` files and streams of any bytes.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use shafer_fuzz::files::{arrays, file};
+
+fuzz_target!(|bytes: &[u8]| {
+    let file = file(".arrow", bytes);
+    arrays(file.path());
+});
