@@ -1,0 +1,195 @@
+//! A classifier that is trained on real images, to judge generated ones.
+
+use burn::module::Module;
+use burn::tensor::activation::{log_softmax, softmax};
+use burn::tensor::{Device, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Optimiser, finite_positive, positive, size};
+use crate::examples::{Batches, Examples};
+use crate::layers::{Initialiser, Perceptron};
+use crate::optimiser::Descent;
+use crate::weights::{Precision, Tensors, host};
+use crate::{Error, Result};
+
+/// A perceptron with one hidden layer, and its training with Adam.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClassifierConfig {
+    /// The number of pixels of an image.
+    pub pixels: usize,
+    /// The number of hidden units.
+    pub hidden: usize,
+    /// The number of classes: labels are below it.
+    pub classes: usize,
+    /// The size of a step.
+    pub learning_rate: f64,
+    /// Examples in a batch.
+    pub batch_size: usize,
+    /// How often every example is used.
+    pub epochs: usize,
+}
+
+impl Default for ClassifierConfig {
+    fn default() -> Self {
+        Self {
+            pixels: 28 * 28,
+            hidden: 256,
+            classes: 10,
+            learning_rate: 1e-3,
+            batch_size: 64,
+            epochs: 5,
+        }
+    }
+}
+
+impl ClassifierConfig {
+    /// Whether such a classifier can be made and trained.
+    pub fn check(&self) -> Result<()> {
+        size("pixels", self.pixels)?;
+        size("hidden", self.hidden)?;
+        size("classes", self.classes)?;
+        positive("batch_size", self.batch_size)?;
+        positive("epochs", self.epochs)?;
+        finite_positive("learning_rate", self.learning_rate)
+    }
+}
+
+/// What an image shows, as probabilities of the classes.
+///
+/// ```
+/// use shafer_nets::{Classifier, ClassifierConfig, Examples};
+///
+/// // Bright images are of class 1, dark ones of class 0.
+/// let pixels: Vec<u8> = (0..64).flat_map(|i| [if i % 2 == 1 { 200 } else { 40 }; 4]).collect();
+/// let labels: Vec<u8> = (0..64).map(|i| i % 2).collect();
+/// let examples = Examples::new(&pixels, &labels, 4)?;
+/// let config = ClassifierConfig {
+///     pixels: 4,
+///     hidden: 8,
+///     classes: 2,
+///     learning_rate: 0.1,
+///     batch_size: 16,
+///     epochs: 10,
+/// };
+/// let classifier = Classifier::train(&config, examples, 0, |_, _| ())?;
+/// assert_eq!(classifier.accuracy(examples)?, 1.0);
+/// assert!(classifier.probabilities(&[0.9; 4])?[1] > 0.9);
+/// # Ok::<(), shafer_nets::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Classifier {
+    config: ClassifierConfig,
+    network: Perceptron,
+}
+
+/// What the metadata of a file of weights says.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    classifier: ClassifierConfig,
+}
+
+/// How many images are looked at together, so that memory does not grow with their number.
+const CLASSIFIED_AT_ONCE: usize = 512;
+
+impl Classifier {
+    /// Trained on these examples. `progress` is told the number of batches that are done, and of all.
+    pub fn train(
+        config: &ClassifierConfig,
+        examples: Examples<'_>,
+        seed: u64,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Self> {
+        config.check()?;
+        examples.check(config.pixels, config.classes)?;
+        let mut network = config.network(&mut Initialiser::new(seed));
+        let mut descent = Descent::new(Optimiser::Adam, config.learning_rate);
+        let mut batches = Batches::new(seed, examples.len(), config.batch_size);
+        let all = config.epochs * batches.per_epoch();
+        for done in 1..=all {
+            let (epoch, batch, rows) = (batches.epoch(), batches.batch(), batches.rows());
+            let shape = |width| [rows.len(), width];
+            let images = tensor(examples.units(rows), shape(config.pixels));
+            let labels = tensor(examples.one_hot(rows, config.classes), shape(config.classes));
+            let loss = -(log_softmax(network.forward(images), 1) * labels).sum();
+            let loss = loss.div_scalar(rows.len() as f64);
+            let value = f64::from(host(loss.clone().inner())[0]);
+            if !value.is_finite() {
+                return Err(Error::Diverged { epoch, batch, loss: value });
+            }
+            let gradients = loss.backward();
+            drop(loss);
+            network = descent.step(network, gradients);
+            batches.advance();
+            progress(done, all);
+        }
+        Ok(Self { config: config.clone(), network: network.valid() })
+    }
+
+    /// Its shape and training.
+    pub fn config(&self) -> &ClassifierConfig {
+        &self.config
+    }
+
+    /// The probabilities of the classes for each of these images, whose pixels are numbers from 0 to 1:
+    /// `images x classes`.
+    pub fn probabilities(&self, images: &[f32]) -> Result<Vec<f32>> {
+        let pixels = self.config.pixels;
+        if !images.len().is_multiple_of(pixels) {
+            return Err(Error::data(
+                "pixels",
+                format!("there are {}, which is no multiple of {pixels}", images.len()),
+            ));
+        }
+        let blocks = images.chunks(CLASSIFIED_AT_ONCE * pixels);
+        Ok(blocks.flat_map(|block| self.block(block.to_vec())).collect())
+    }
+
+    fn block(&self, images: Vec<f32>) -> Vec<f32> {
+        let shape = [images.len() / self.config.pixels, self.config.pixels];
+        host(softmax(self.network.forward(tensor(images, shape)), 1))
+    }
+
+    /// The share of these examples whose label is the most probable class.
+    pub fn accuracy(&self, examples: Examples<'_>) -> Result<f64> {
+        let classes = self.config.classes;
+        examples.check(self.config.pixels, classes)?;
+        let rows: Vec<u32> = (0..examples.len() as u32).collect();
+        let mut right = 0;
+        for rows in rows.chunks(CLASSIFIED_AT_ONCE) {
+            let probabilities = self.block(examples.units(rows));
+            let judged = rows.iter().zip(probabilities.chunks_exact(classes));
+            right += judged
+                .filter(|&(&row, p)| p.iter().all(|&other| p[examples.label(row)] >= other))
+                .count();
+        }
+        Ok(right as f64 / examples.len() as f64)
+    }
+
+    /// The weights as the bytes of a safetensors file, named and laid out as PyTorch has them.
+    pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
+        let description = Description { classifier: self.config.clone() };
+        Tensors::of(&self.network).to_bytes(precision, &description)
+    }
+
+    /// From the bytes of such a file.
+    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
+        let (tensors, Description { classifier: config }) = Tensors::from_bytes(bytes)?;
+        config.check()?;
+        let size = Perceptron::size(config.pixels, config.hidden, config.classes);
+        let make = || config.network(&mut Initialiser::new(0));
+        let network = tensors.into_network(size, make)?.valid();
+        Ok(Self { config, network })
+    }
+}
+
+impl ClassifierConfig {
+    fn network(&self, init: &mut Initialiser) -> Perceptron {
+        Perceptron::new(init, self.pixels, self.hidden, self.classes)
+    }
+}
+
+fn tensor(values: Vec<f32>, shape: [usize; 2]) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(values, shape), &Device::flex())
+}

@@ -1,0 +1,235 @@
+//! The shape of a network and the way it is trained.
+//!
+//! The defaults are those of the paper's MNIST experiment (section 3.1.1 and appendix C). Keys that do
+//! not exist are errors.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// A conditional variational autoencoder with one categorical latent variable, and its training.
+///
+/// ```
+/// use shafer_nets::{Config, Optimiser};
+///
+/// let config: Config = serde_json::from_str(r#"{ "training": { "optimiser": "adam" } }"#)?;
+/// assert_eq!(config.training.optimiser, Optimiser::Adam);
+/// assert_eq!(config.training.batch_size, 64);
+/// assert!(serde_json::from_str::<Config>(r#"{ "training": { "optimizer": "adam" } }"#).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The networks.
+    pub network: NetworkConfig,
+    /// How they are trained.
+    pub training: TrainingConfig,
+}
+
+/// The shapes of the three networks of the autoencoder.
+///
+/// The prior `p(z|y)` is always a perceptron with one hidden layer; its hidden units are the features
+/// `phi` of the paper's linear layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkConfig {
+    /// What the posterior `q(z|x,y)` and the decoder `p(x|z)` are made of.
+    pub architecture: Architecture,
+    /// Rows and columns of an image.
+    pub image: [usize; 2],
+    /// The number of conditions: `y` is one of `0..conditions`.
+    pub conditions: usize,
+    /// The number of latent classes, `K`.
+    pub latent_classes: usize,
+    /// The number of hidden units of the prior, `J`.
+    pub prior_hidden: usize,
+}
+
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        Self {
+            architecture: Architecture::Mlp { hidden: 256 },
+            image: [28, 28],
+            conditions: 2,
+            latent_classes: 10,
+            prior_hidden: 30,
+        }
+    }
+}
+
+/// What the posterior and the decoder are made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Architecture {
+    /// Perceptrons with one hidden layer each: pixels and one-hot `y` to classes, and classes to pixels.
+    Mlp {
+        /// The number of hidden units.
+        hidden: usize,
+    },
+    /// Three convolutions, to classes, and three transposed ones, from classes (figure 9 of the paper).
+    /// The condition enters as one constant channel for each value of `y`.
+    Convolutional {
+        /// The channels after each convolution; the decoder has them in reverse.
+        channels: [usize; 3],
+    },
+}
+
+/// How a network is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainingConfig {
+    /// The temperature of the Gumbel-Softmax distribution that stands in for the categorical one.
+    pub temperature: f32,
+    /// What is minimised.
+    pub objective: Objective,
+    /// By which rule.
+    pub optimiser: Optimiser,
+    /// The size of a step.
+    pub learning_rate: f64,
+    /// Examples in a batch; the last batch of an epoch may have fewer.
+    pub batch_size: usize,
+    /// How often every example is used.
+    pub epochs: usize,
+    /// After which batches the prior is recorded.
+    pub checkpoints: Checkpoints,
+}
+
+impl Default for TrainingConfig {
+    fn default() -> Self {
+        Self {
+            temperature: 0.67,
+            objective: Objective::Published,
+            optimiser: Optimiser::Sgd,
+            learning_rate: 1e-3,
+            batch_size: 64,
+            epochs: 20,
+            checkpoints: Checkpoints::PerEpoch(100),
+        }
+    }
+}
+
+/// What is minimised over a batch of `B` images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Objective {
+    /// As the paper's published experiments have it: the binary cross-entropy summed over the batch, plus
+    /// the *mean* of KL(q || p) over the batch. It gives KL the weight `1 / B`.
+    Published,
+    /// The negative evidence lower bound that the paper states, summed over the batch: cross-entropy
+    /// and KL with the same weight.
+    Plain,
+}
+
+impl Objective {
+    /// The weight of one image's KL(q || p); that of its cross-entropy is 1.
+    pub(crate) fn kl_weight(self, batch: usize) -> f64 {
+        match self {
+            Self::Published => 1.0 / batch as f64,
+            Self::Plain => 1.0,
+        }
+    }
+}
+
+/// The rule that changes the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Optimiser {
+    /// Gradient descent without momentum.
+    Sgd,
+    /// Adam with its usual constants: 0.9, 0.999 and 1e-8.
+    Adam,
+}
+
+/// After which batches the prior is recorded; the batches are counted from 0.
+///
+/// ```
+/// use shafer_nets::Checkpoints;
+///
+/// // An epoch of 60,000 images in batches of 64.
+/// let recorded = (0..938).filter(|&batch| Checkpoints::PerEpoch(100).is_at(3, batch, 938));
+/// assert!(recorded.eq([0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 937]));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checkpoints {
+    /// In each epoch, after every batch whose number in the epoch this divides, and after the last.
+    PerEpoch(usize),
+    /// After every batch whose number in the whole run this divides, and after the last of each epoch.
+    Overall(usize),
+}
+
+impl Checkpoints {
+    /// Whether there is one after this batch of this epoch, when an epoch has so many batches.
+    pub fn is_at(self, epoch: usize, batch: usize, batches: usize) -> bool {
+        let (number, interval) = match self {
+            Self::PerEpoch(interval) => (batch, interval),
+            Self::Overall(interval) => (epoch * batches + batch, interval),
+        };
+        number.is_multiple_of(interval) || batch + 1 == batches
+    }
+}
+
+impl NetworkConfig {
+    /// The number of pixels of an image.
+    pub fn pixels(&self) -> usize {
+        self.image[0] * self.image[1]
+    }
+
+    /// Whether such networks can be made.
+    pub fn check(&self) -> Result<()> {
+        self.image.iter().try_for_each(|&side| size("image", side))?;
+        size("conditions", self.conditions)?;
+        size("prior_hidden", self.prior_hidden)?;
+        size("latent_classes", self.latent_classes)?;
+        match self.architecture {
+            Architecture::Mlp { hidden } => size("architecture.hidden", hidden),
+            Architecture::Convolutional { channels } => {
+                channels.iter().try_for_each(|&n| size("architecture.channels", n))?;
+                self.image.iter().try_for_each(|&side| crate::convolution::check_side(side))
+            }
+        }
+    }
+}
+
+impl TrainingConfig {
+    /// Whether this training can be done.
+    pub fn check(&self) -> Result<()> {
+        positive("batch_size", self.batch_size)?;
+        positive("epochs", self.epochs)?;
+        let (Checkpoints::PerEpoch(interval) | Checkpoints::Overall(interval)) = self.checkpoints;
+        positive("checkpoints", interval)?;
+        finite_positive("temperature", f64::from(self.temperature))?;
+        finite_positive("learning_rate", self.learning_rate)
+    }
+}
+
+impl Config {
+    /// Whether such networks can be made and trained.
+    pub fn check(&self) -> Result<()> {
+        self.network.check()?;
+        self.training.check()
+    }
+}
+
+/// The sizes of networks have a bound, so that no product of them overflows.
+pub(crate) fn size(key: &'static str, value: usize) -> Result<()> {
+    const LARGEST: usize = 1 << 16;
+    if (1..=LARGEST).contains(&value) {
+        Ok(())
+    } else {
+        Err(Error::config(key, format!("must be from 1 to {LARGEST}, but is {value}")))
+    }
+}
+
+pub(crate) fn positive(key: &'static str, value: usize) -> Result<()> {
+    if value > 0 { Ok(()) } else { Err(Error::config(key, "must be at least 1, but is 0")) }
+}
+
+pub(crate) fn finite_positive(key: &'static str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::config(key, format!("must be a number greater than 0, but is {value}")))
+    }
+}

@@ -1,0 +1,259 @@
+//! Images with labels, and their order in training.
+
+use crate::random::{Purpose, Random};
+use crate::{Error, Result};
+
+/// Images of bytes, each with a label: what a network is trained on or measured with.
+///
+/// The bytes are borrowed. A batch is gathered from them when it is its turn, so that many trainings can
+/// share one copy of a data set.
+///
+/// ```
+/// use shafer_nets::Examples;
+///
+/// let pixels = [0, 255, 255, 0, 51, 51, 51, 51]; // Two images of 2 x 2.
+/// let examples = Examples::new(&pixels, &[0, 1], 4)?;
+/// assert_eq!(examples.len(), 2);
+/// # Ok::<(), shafer_nets::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Examples<'a> {
+    pixels: &'a [u8],
+    labels: &'a [u8],
+    width: usize,
+}
+
+impl<'a> Examples<'a> {
+    /// One label for every image of so many pixels, which follow one another.
+    pub fn new(pixels: &'a [u8], labels: &'a [u8], pixels_per_image: usize) -> Result<Self> {
+        if labels.is_empty() || pixels_per_image == 0 {
+            return Err(Error::data("labels", "there is not a single example"));
+        }
+        let count = labels.len();
+        if u32::try_from(count).is_err() {
+            return Err(Error::data("labels", "there are more than 2^32 examples"));
+        }
+        if count.checked_mul(pixels_per_image) != Some(pixels.len()) {
+            let expected = count.saturating_mul(pixels_per_image);
+            return Err(Error::data(
+                "pixels",
+                format!(
+                    "{expected} are expected ({count} labels x {pixels_per_image} pixels), but there are {}",
+                    pixels.len(),
+                ),
+            ));
+        }
+        Ok(Self { pixels, labels, width: pixels_per_image })
+    }
+
+    /// The number of examples.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// There is always an example.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The number of pixels of an image.
+    pub fn pixels_per_image(&self) -> usize {
+        self.width
+    }
+
+    /// Whether images have so many pixels, and labels are below a bound.
+    pub(crate) fn check(&self, pixels: usize, labels: usize) -> Result<()> {
+        if self.width != pixels {
+            return Err(Error::data(
+                "pixels",
+                format!("an image has {}, but the network takes {pixels}", self.width),
+            ));
+        }
+        match self.labels.iter().position(|&label| usize::from(label) >= labels) {
+            None => Ok(()),
+            Some(row) => Err(Error::data(
+                "labels",
+                format!(
+                    "that of example {row} is {}, but must be below {labels}",
+                    self.labels[row],
+                ),
+            )),
+        }
+    }
+
+    /// The pixels of one example, as numbers from 0 to 1.
+    pub(crate) fn image(&self, row: u32) -> impl Iterator<Item = f32> + use<'a> {
+        let image = &self.pixels[row as usize * self.width..][..self.width];
+        image.iter().map(|&pixel| f32::from(pixel) / 255.0)
+    }
+
+    /// Those of several.
+    pub(crate) fn units(&self, rows: &[u32]) -> Vec<f32> {
+        let mut units = Vec::with_capacity(rows.len() * self.width);
+        rows.iter().for_each(|&row| units.extend(self.image(row)));
+        units
+    }
+
+    /// A row for each of these examples, with a 1 at its label.
+    pub(crate) fn one_hot(&self, rows: &[u32], labels: usize) -> Vec<f32> {
+        let mut one_hot = vec![0.0; rows.len() * labels];
+        for (&row, one_hot) in rows.iter().zip(one_hot.chunks_exact_mut(labels)) {
+            one_hot[self.label(row)] = 1.0;
+        }
+        one_hot
+    }
+
+    /// The label of one example.
+    pub(crate) fn label(&self, row: u32) -> usize {
+        usize::from(self.labels[row as usize])
+    }
+
+    /// A number that other examples have with a probability of 2^-64.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        // FNV-1a, by words instead of bytes.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.width as u64;
+        for bytes in [self.pixels, self.labels] {
+            let mut words = bytes.chunks_exact(8);
+            for word in &mut words {
+                let word = word.iter().fold(0, |word, &byte| (word << 8) | u64::from(byte));
+                hash = (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+            }
+            for &byte in words.remainder() {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+            }
+        }
+        hash
+    }
+}
+
+/// Batch after batch, in an order that is drawn anew for each epoch.
+#[derive(Clone, Debug)]
+pub(crate) struct Batches {
+    seed: u64,
+    examples: u32,
+    batch_size: usize,
+    epoch: usize,
+    batch: usize,
+    order: Vec<u32>,
+}
+
+impl Batches {
+    pub(crate) fn new(seed: u64, examples: usize, batch_size: usize) -> Self {
+        Self::at(seed, examples, batch_size, 0, 0)
+    }
+
+    /// As if so many epochs, and so many batches of the next, had been used.
+    pub(crate) fn at(
+        seed: u64,
+        examples: usize,
+        batch_size: usize,
+        epoch: usize,
+        batch: usize,
+    ) -> Self {
+        let examples = examples as u32;
+        let order = Random::new(seed, Purpose::Order, epoch as u64).permutation(examples);
+        Self { seed, examples, batch_size, epoch, batch, order }
+    }
+
+    /// The number of batches in an epoch.
+    pub(crate) fn per_epoch(&self) -> usize {
+        (self.examples as usize).div_ceil(self.batch_size)
+    }
+
+    /// The epoch of the next batch.
+    pub(crate) fn epoch(&self) -> usize {
+        self.epoch
+    }
+
+    /// The number of the next batch in its epoch.
+    pub(crate) fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// The number of the next batch in the whole run.
+    pub(crate) fn iteration(&self) -> u64 {
+        self.epoch as u64 * self.per_epoch() as u64 + self.batch as u64
+    }
+
+    /// The examples of the next batch.
+    pub(crate) fn rows(&self) -> &[u32] {
+        let start = self.batch * self.batch_size;
+        &self.order[start..self.order.len().min(start + self.batch_size)]
+    }
+
+    /// Goes on to the batch after the next.
+    pub(crate) fn advance(&mut self) {
+        self.batch += 1;
+        if self.batch == self.per_epoch() {
+            *self = Self::at(self.seed, self.examples as usize, self.batch_size, self.epoch + 1, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_has_every_example_once_and_the_next_another_order() {
+        let mut batches = Batches::new(1, 100, 32);
+        let mut epoch = || {
+            let mut rows = Vec::new();
+            for size in [32, 32, 32, 4] {
+                assert_eq!(batches.rows().len(), size);
+                rows.extend_from_slice(batches.rows());
+                batches.advance();
+            }
+            rows
+        };
+        let (first, second) = (epoch(), epoch());
+        assert_ne!(first, second);
+        for mut rows in [first, second] {
+            rows.sort_unstable();
+            assert!(rows.iter().copied().eq(0..100));
+        }
+        assert_eq!((batches.epoch(), batches.batch(), batches.iteration()), (2, 0, 8));
+    }
+
+    #[test]
+    fn the_order_is_a_function_of_the_position() {
+        let mut walked = Batches::new(7, 50, 8);
+        for _ in 0..10 {
+            walked.advance();
+        }
+        assert_eq!(walked.rows(), Batches::at(7, 50, 8, 1, 3).rows());
+        assert_eq!(walked.iteration(), 10);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let examples = Examples::new(&[0; 8], &[0, 3], 4).unwrap();
+        assert!(examples.check(4, 4).is_ok());
+        assert_eq!(
+            examples.check(4, 3).unwrap_err().to_string(),
+            "labels: that of example 1 is 3, but must be below 3",
+        );
+        assert_eq!(
+            examples.check(9, 4).unwrap_err().to_string(),
+            "pixels: an image has 4, but the network takes 9",
+        );
+        assert!(Examples::new(&[], &[], 4).is_err());
+    }
+
+    #[test]
+    fn fingerprints_tell_examples_apart() {
+        let pixels: Vec<u8> = (0..=255).collect();
+        let of = |pixels: &[u8], labels: &[u8]| {
+            Examples::new(pixels, labels, pixels.len() / labels.len()).unwrap().fingerprint()
+        };
+        let mut swapped = pixels.clone();
+        swapped.swap(3, 200);
+        let all = [
+            of(&pixels, &[0, 1]),
+            of(&pixels, &[1, 0]),
+            of(&swapped, &[0, 1]),
+            of(&pixels, &[0, 1, 0, 0]),
+        ];
+        assert!((1..4).all(|i| !all[..i].contains(&all[i])));
+    }
+}

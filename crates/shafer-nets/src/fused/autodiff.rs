@@ -1,0 +1,149 @@
+//! The operations that a gradient flows through.
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+
+use super::kernels::Kernels;
+
+/// The operations with their gradients.
+#[backend_extension(Flex, Autodiff)]
+pub(crate) trait Fused: Backend {
+    /// See [`bernoulli_nll`].
+    fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self>;
+}
+
+/// The negative log-likelihood of `target` under independent Bernoulli variables with these
+/// `logits`, summed over everything.
+///
+/// That is the binary cross-entropy; the target may lie anywhere between 0 and 1. There is no gradient
+/// with respect to the target.
+pub(crate) fn bernoulli_nll(logits: Tensor<2>, target: Tensor<2>) -> Tensor<1> {
+    let nll = <Dispatch as Fused>::bernoulli_nll(logits.into_dispatch(), target.into_dispatch());
+    Tensor::from_dispatch(nll)
+}
+
+impl Fused for Flex {
+    fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::bernoulli(logits, target).0
+    }
+}
+
+impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
+    fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
+        let (nll, gradient) = B::bernoulli(logits.primitive().clone(), target.into_primitive());
+        match Scaled.prepare::<C>([logits.node()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(gradient, nll),
+            OpsKind::UnTracked(prep) => prep.finish(nll),
+        }
+    }
+}
+
+/// The backward pass of a loss whose gradient was computed along with it: that, times the gradient of
+/// the loss, which is one number.
+#[derive(Debug)]
+struct Scaled;
+
+impl<B: Backend> Backward<B, 1> for Scaled {
+    type State = FloatTensor<B>;
+
+    fn backward(
+        self,
+        ops: Ops<Self::State, 1>,
+        grads: &mut Gradients,
+        _checkpointer: &mut Checkpointer,
+    ) {
+        let by = grads.consume::<B>(&ops.node);
+        let [parent] = ops.parents;
+        if let Some(parent) = parent {
+            let by = B::float_reshape(by, [1, 1].into());
+            let gradient = B::float_mul(ops.state, by);
+            grads.register::<B>(parent.id, gradient);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::activation::{log_sigmoid, sigmoid};
+    use burn::tensor::{Device, TensorData};
+
+    use super::*;
+    use crate::random::{Purpose, Random};
+    use crate::weights::host;
+
+    const SHAPE: [usize; 2] = [3, 37];
+
+    /// Numbers between 0 and 1.
+    fn numbers(seed: u64) -> Vec<f32> {
+        let mut random = Random::new(seed, Purpose::Noise, 0);
+        (0..SHAPE[0] * SHAPE[1]).map(|_| random.uniform()).collect()
+    }
+
+    fn tensor(values: &[f32]) -> Tensor<2> {
+        Tensor::from_data(TensorData::new(values.to_vec(), SHAPE), &Device::flex())
+    }
+
+    fn logits() -> Vec<f32> {
+        numbers(1).iter().map(|u| 8.0 * (u - 0.5)).collect()
+    }
+
+    /// The gradient of a function of the logits.
+    fn gradient(loss: impl Fn(Tensor<2>) -> Tensor<1>) -> Vec<f32> {
+        let logits = tensor(&logits()).autodiff().require_grad();
+        let gradients = loss(logits.clone()).backward();
+        host(logits.grad(&gradients).unwrap())
+    }
+
+    /// Times a number, so that the gradient that comes from above is not 1.
+    fn fused(logits: Tensor<2>) -> Tensor<1> {
+        bernoulli_nll(logits, tensor(&numbers(2))).mul_scalar(3.0)
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_burns_composition() {
+        let composed = gradient(|logits| {
+            let target = tensor(&numbers(2));
+            let explained = target.clone() * log_sigmoid(logits.clone());
+            let rest = (-target + 1.0) * log_sigmoid(-logits);
+            (explained + rest).sum().mul_scalar(-3.0)
+        });
+        for (found, expected) in gradient(fused).iter().zip(composed) {
+            assert!((found - expected).abs() < 1e-5, "{found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_finite_differences() {
+        // In double precision, from the definition.
+        let target = numbers(2);
+        let loss = |l: f64, x: f64| {
+            let p = 1.0 / (1.0 + (-l).exp());
+            -3.0 * (x * p.ln() + (1.0 - x) * (1.0 - p).ln())
+        };
+        for ((found, &l), &x) in gradient(fused).iter().zip(&logits()).zip(&target) {
+            let (l, x, h) = (f64::from(l), f64::from(x), 1e-5);
+            let expected = (loss(l + h, x) - loss(l - h, x)) / (2.0 * h);
+            assert!((f64::from(*found) - expected).abs() < 1e-5, "{found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn without_a_gradient_the_value_is_the_same() {
+        let plain = host(fused(tensor(&logits())));
+        let tracked = host(fused(tensor(&logits()).autodiff().require_grad()).inner());
+        assert_eq!(plain, tracked);
+        let p = host(sigmoid(tensor(&logits())));
+        let expected: f64 = p
+            .iter()
+            .zip(numbers(2))
+            .map(|(&p, x)| (f64::from(p), f64::from(x)))
+            .map(|(p, x)| -3.0 * (x * p.ln() + (1.0 - x) * (1.0 - p).ln()))
+            .sum();
+        assert!((f64::from(plain[0]) / expected - 1.0).abs() < 1e-5);
+    }
+}

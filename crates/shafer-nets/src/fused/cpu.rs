@@ -1,0 +1,234 @@
+//! The operations as loops over slices, for the CPU.
+//!
+//! The loops are plain; `dispatch!` compiles them for each instruction set and picks the one that the
+//! machine has.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Flex, TensorMetadata};
+use burn::tensor::TensorData;
+use fearless_simd::{Level, dispatch};
+
+use super::kernels::{AdamStep, Kernels};
+
+type Primitive = FloatTensor<Flex>;
+
+/// How many numbers the loops handle side by side.
+const LANES: usize = 16;
+
+/// How many factors of at most 2 are multiplied before their logarithm is taken: the product must stay
+/// within `f64`, and that of each lane within `f32`.
+const BLOCK: usize = 32 * LANES;
+
+impl Kernels for Flex {
+    fn bernoulli(logits: Primitive, target: Primitive) -> (Primitive, Primitive) {
+        let shape = logits.shape();
+        let width = shape[1];
+        let logits = whole(logits);
+        let values: &[f32] = logits.storage();
+        // The target is a part of the rows of a wider tensor: it is read where it is.
+        let (rows, stride) = (target.storage::<f32>(), target.layout().strides());
+        assert_eq!(stride[1], 1, "the target must have its pixels side by side");
+        let start = target.layout().start_offset();
+        let stride = stride[0] as usize;
+        let mut gradient = vec![0.0; values.len()];
+        let mut nll = 0.0;
+        let examples = values.chunks_exact(width).zip(gradient.chunks_exact_mut(width));
+        for (row, (logits, gradient)) in examples.enumerate() {
+            let target = &rows[start + row * stride..][..width];
+            nll += bernoulli_row(logits, target, gradient);
+        }
+        let nll = TensorData::new(vec![nll as f32], [1]);
+        let gradient = TensorData::new(gradient, shape);
+        (Primitive::from_data(nll), Primitive::from_data(gradient))
+    }
+
+    fn sgd(parameter: Primitive, gradient: Primitive, rate: f32) -> Primitive {
+        let mut parameter = whole(parameter);
+        let gradient = whole(gradient);
+        let (p, g) = (parameter.storage_mut::<f32>(), gradient.storage::<f32>());
+        dispatch!(Level::new(), _simd => {
+            for (p, g) in p.iter_mut().zip(g) {
+                *p -= rate * g;
+            }
+        });
+        parameter
+    }
+
+    fn adam(
+        parameter: Primitive,
+        gradient: Primitive,
+        first: Primitive,
+        second: Primitive,
+        step: AdamStep,
+    ) -> (Primitive, Primitive, Primitive) {
+        let (mut parameter, mut first, mut second) =
+            (whole(parameter), whole(first), whole(second));
+        let gradient = whole(gradient);
+        let p = parameter.storage_mut::<f32>().iter_mut();
+        let m = first.storage_mut::<f32>().iter_mut();
+        let v = second.storage_mut::<f32>().iter_mut();
+        let g = gradient.storage::<f32>();
+        dispatch!(Level::new(), _simd => {
+            for (((p, m), v), g) in p.zip(m).zip(v).zip(g) {
+                *m = AdamStep::BETA1 * *m + (1.0 - AdamStep::BETA1) * g;
+                *v = AdamStep::BETA2 * *v + (1.0 - AdamStep::BETA2) * g * g;
+                *p -= step.rate * *m / (v.sqrt() * step.scale + AdamStep::EPSILON);
+            }
+        });
+        (parameter, first, second)
+    }
+}
+
+/// The same tensor, with its numbers in order and nothing else in its memory.
+fn whole(tensor: Primitive) -> Primitive {
+    let alone = tensor.storage::<f32>().len() == tensor.shape().num_elements();
+    // `to_contiguous` hands out a second owner even then, and what has two is not changed in place.
+    if alone && tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
+}
+
+/// One row of [`Kernels::bernoulli`]: its part of the sum; the gradient is written.
+fn bernoulli_row(logits: &[f32], target: &[f32], gradient: &mut [f32]) -> f64 {
+    dispatch!(Level::new(), _simd => {
+        let blocks = logits.chunks(BLOCK).zip(target.chunks(BLOCK)).zip(gradient.chunks_mut(BLOCK));
+        blocks.map(|((logits, target), gradient)| bernoulli_block(logits, target, gradient)).sum()
+    })
+}
+
+/// `ln(1 + e^l) - l x = max(l, 0) - l x + ln(1 + e^-|l|)`, summed. The logarithms of a block are that
+/// of one product, so there is one logarithm a block, and not one a pixel.
+#[inline(always)]
+fn bernoulli_block(logits: &[f32], target: &[f32], gradient: &mut [f32]) -> f64 {
+    let mut linear = [0.0; LANES];
+    let mut product = [1.0; LANES];
+    let mut one = |lane: usize, l: f32, x: f32| {
+        let e = exp_minus(l.abs());
+        let larger = 1.0 / (1.0 + e);
+        linear[lane] += l.max(0.0) - l * x;
+        product[lane] *= 1.0 + e;
+        (if l >= 0.0 { larger } else { e * larger }) - x
+    };
+    let mut vectors =
+        (logits.chunks_exact(LANES), target.chunks_exact(LANES), gradient.chunks_exact_mut(LANES));
+    for ((l, x), g) in (&mut vectors.0).zip(&mut vectors.1).zip(&mut vectors.2) {
+        for lane in 0..LANES {
+            g[lane] = one(lane, l[lane], x[lane]);
+        }
+    }
+    let rest = vectors.0.remainder().iter().zip(vectors.1.remainder());
+    for (lane, ((&l, &x), g)) in rest.zip(vectors.2.into_remainder()).enumerate() {
+        *g = one(lane, l, x);
+    }
+    let linear: f64 = linear.iter().map(|&x| f64::from(x)).sum();
+    let product: f64 = product.iter().map(|&x| f64::from(x)).product();
+    linear + product.ln()
+}
+
+/// `e^-x` for `x >= 0`, within three units in the last place: `2^n e^r` with `|r| <= ln(2) / 2`, and
+/// `e^r` by its series, of which the first term left out is 5e-9.
+#[inline(always)]
+fn exp_minus(x: f32) -> f32 {
+    /// Adding it rounds to an integer, which then also stands in the low bits.
+    const ROUND: f32 = 12_582_912.0;
+    // ln 2 in two parts, the first of few enough bits that its product with `n` is exact.
+    const LN2_HIGH: f32 = 0.693_359_4;
+    const LN2_LOW: f32 = -2.121_944_4e-4;
+    let x = -x.min(87.0);
+    let rounded = x * std::f32::consts::LOG2_E + ROUND;
+    let n = rounded - ROUND;
+    let r = (x - n * LN2_HIGH) - n * LN2_LOW;
+    let p = 1.0 / 5040.0;
+    let p = p * r + 1.0 / 720.0;
+    let p = p * r + 1.0 / 120.0;
+    let p = p * r + 1.0 / 24.0;
+    let p = p * r + 1.0 / 6.0;
+    let p = p * r + 0.5;
+    let p = p * r + 1.0;
+    let p = p * r + 1.0;
+    f32::from_bits(p.to_bits().wrapping_add(rounded.to_bits() << 23))
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::backend::ops::FloatTensorOps;
+    use burn::tensor::Tensor;
+
+    use super::super::composed;
+    use super::*;
+    use crate::random::{Purpose, Random};
+
+    /// Numbers between -1 and 1.
+    fn numbers(seed: u64, shape: [usize; 2]) -> Primitive {
+        let mut random = Random::new(seed, Purpose::Noise, 0);
+        let values: Vec<f32> =
+            (0..shape[0] * shape[1]).map(|_| 2.0 * random.uniform() - 1.0).collect();
+        Primitive::from_data(TensorData::new(values, shape))
+    }
+
+    fn assert_close(found: &Primitive, expected: &Primitive, tolerance: f32) {
+        assert_eq!(found.shape(), expected.shape());
+        let (found, expected) = (found.to_contiguous(), expected.to_contiguous());
+        let pairs = found.storage::<f32>().iter().zip(expected.storage::<f32>());
+        for (i, (found, expected)) in pairs.enumerate() {
+            let error = (found - expected).abs();
+            assert!(error <= tolerance * expected.abs().max(1.0), "{i}: {found}, not {expected}");
+        }
+    }
+
+    /// On widths around those of the blocks, with logits of all sizes, and a target that is part of a
+    /// wider tensor.
+    #[test]
+    fn bernoulli_equals_the_composition() {
+        for width in [1, 15, 16, 17, 511, 512, 513, 784, 1100] {
+            let mut logits = numbers(1, [3, width]);
+            for (i, l) in logits.storage_mut::<f32>().iter_mut().enumerate() {
+                *l *= [0.01, 1.0, 10.0, 200.0][i % 4];
+            }
+            let wide = Tensor::<2>::from_primitive::<Flex>(numbers(2, [3, width + 2])).abs();
+            let target = wide.slice([0..3, 0..width]);
+            let target = target.try_into_primitive::<Flex>().unwrap();
+            let (nll, gradient) = Flex::bernoulli(logits.clone(), target.clone());
+            let (expected_nll, expected) = composed::bernoulli::<Flex>(logits, target);
+            assert_close(&nll, &expected_nll, 1e-5);
+            assert_close(&gradient, &expected, 1e-6);
+        }
+    }
+
+    #[test]
+    fn bernoulli_is_no_number_when_a_logit_is_none() {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut logits = numbers(1, [2, 20]);
+            logits.storage_mut::<f32>()[7] = bad;
+            let (nll, _) = Flex::bernoulli(logits, numbers(2, [2, 20]));
+            assert!(!nll.storage::<f32>()[0].is_finite());
+        }
+    }
+
+    #[test]
+    fn updates_equal_the_composition() {
+        let [p, g, m, v] = [1, 2, 3, 4].map(|seed| numbers(seed, [7, 13]));
+        let v = Flex::float_abs(v);
+        assert_close(
+            &Flex::sgd(p.clone(), g.clone(), 0.1),
+            &composed::sgd::<Flex>(p.clone(), g.clone(), 0.1),
+            1e-7,
+        );
+        for t in [1, 2, 1000] {
+            let step = AdamStep::new(0.01, t);
+            let found = Flex::adam(p.clone(), g.clone(), m.clone(), v.clone(), step);
+            let expected = composed::adam::<Flex>(p.clone(), g.clone(), m.clone(), v.clone(), step);
+            assert_close(&found.0, &expected.0, 1e-5);
+            assert_close(&found.1, &expected.1, 1e-6);
+            assert_close(&found.2, &expected.2, 1e-6);
+        }
+    }
+
+    #[test]
+    fn exponential_against_double_precision() {
+        for i in 0..100_000 {
+            let x = i as f32 * 1e-3;
+            let expected = if x > 87.0 { (-87.0_f64).exp() } else { f64::from(-x).exp() };
+            let error = (f64::from(exp_minus(x)) - expected).abs() / expected;
+            assert!(error < 3.0 * f64::from(f32::EPSILON), "{x}: {error}");
+        }
+    }
+}

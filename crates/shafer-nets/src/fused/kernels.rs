@@ -1,0 +1,94 @@
+//! What is computed, for each backend.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, Dispatch, backend_extension};
+use burn::tensor::Tensor;
+
+use super::composed;
+
+/// The constants of one step of Adam (Kingma and Ba, 2015, algorithm 1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AdamStep {
+    /// The learning rate over `1 - beta1^t`.
+    pub(crate) rate: f32,
+    /// One over the square root of `1 - beta2^t`.
+    pub(crate) scale: f32,
+}
+
+impl AdamStep {
+    pub(crate) const BETA1: f32 = 0.9;
+    pub(crate) const BETA2: f32 = 0.999;
+    pub(crate) const EPSILON: f32 = 1e-8;
+
+    /// Of the step number `t`, counted from 1.
+    pub(crate) fn new(learning_rate: f64, t: u64) -> Self {
+        let power = |beta: f64| beta.powf(t as f64);
+        Self {
+            rate: (learning_rate / (1.0 - power(0.9))) as f32,
+            scale: (1.0 / (1.0 - power(0.999)).sqrt()) as f32,
+        }
+    }
+}
+
+/// The operations of this module on the tensors of one backend.
+#[backend_extension(Flex)]
+pub(crate) trait Kernels: Backend {
+    /// The negative log-likelihood of `target` under Bernoulli variables with these logits, summed, as
+    /// a tensor of one element; and its gradient with respect to the logits.
+    fn bernoulli(
+        logits: FloatTensor<Self>,
+        target: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        composed::bernoulli::<Self>(logits, target)
+    }
+
+    /// A step of gradient descent.
+    fn sgd(
+        parameter: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        rate: f32,
+    ) -> FloatTensor<Self> {
+        composed::sgd::<Self>(parameter, gradient, rate)
+    }
+
+    /// A step of Adam: the parameter and both moments after it.
+    fn adam(
+        parameter: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        first: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        step: AdamStep,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        composed::adam::<Self>(parameter, gradient, first, second, step)
+    }
+}
+
+/// A step of gradient descent.
+pub(crate) fn sgd<const D: usize>(
+    parameter: Tensor<D>,
+    gradient: Tensor<D>,
+    rate: f32,
+) -> Tensor<D> {
+    let (parameter, gradient) = (parameter.into_dispatch(), gradient.into_dispatch());
+    Tensor::from_dispatch(<Dispatch as Kernels>::sgd(parameter, gradient, rate))
+}
+
+/// A step of Adam: the parameter and its two moments after it. The moments are flat.
+pub(crate) fn adam<const D: usize>(
+    parameter: Tensor<D>,
+    gradient: Tensor<D>,
+    [first, second]: [Tensor<1>; 2],
+    step: AdamStep,
+) -> (Tensor<D>, [Tensor<1>; 2]) {
+    let shape = parameter.shape();
+    let flat = |tensor: Tensor<D>| tensor.flatten::<1>(0, D - 1).into_dispatch();
+    let (parameter, first, second) = <Dispatch as Kernels>::adam(
+        flat(parameter),
+        flat(gradient),
+        first.into_dispatch(),
+        second.into_dispatch(),
+        step,
+    );
+    let parameter = Tensor::<1>::from_dispatch(parameter).reshape(shape);
+    (parameter, [first, second].map(Tensor::from_dispatch))
+}

@@ -1,0 +1,177 @@
+//! The layers that the networks are made of.
+//!
+//! burn has layers of its own. These differ in what they start from: every parameter is uniform within
+//! `1 / sqrt(fan_in)` of 0, as in the paper's experiments, and drawn from a stream of its own.
+
+use burn::module::{Module, Param};
+use burn::tensor::activation::relu;
+use burn::tensor::module::{conv_transpose2d, conv2d, linear};
+use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::random::{Purpose, Random};
+
+/// The initial values of a network's parameters.
+#[derive(Debug)]
+pub(crate) struct Initialiser {
+    seed: u64,
+    drawn: u64,
+    device: Device,
+}
+
+impl Initialiser {
+    /// For parameters that are to be trained.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, drawn: 0, device: Device::flex().autodiff() }
+    }
+
+    fn uniform<const D: usize>(&mut self, shape: [usize; D], fan_in: usize) -> Param<Tensor<D>> {
+        let mut random = Random::new(self.seed, Purpose::Parameters, self.drawn);
+        self.drawn += 1;
+        let bound = 1.0 / (fan_in as f32).sqrt();
+        let count = shape.iter().product();
+        let values: Vec<f32> = (0..count).map(|_| bound * (2.0 * random.uniform() - 1.0)).collect();
+        Param::from_data(TensorData::new(values, shape), &self.device)
+    }
+}
+
+/// `x W + b`.
+#[derive(Module, Debug)]
+pub(crate) struct Linear {
+    /// Inputs x outputs.
+    weight: Param<Tensor<2>>,
+    bias: Param<Tensor<1>>,
+}
+
+impl Linear {
+    pub(crate) fn new(init: &mut Initialiser, inputs: usize, outputs: usize) -> Self {
+        Self {
+            weight: init.uniform([inputs, outputs], inputs),
+            bias: init.uniform([outputs], inputs),
+        }
+    }
+
+    /// The number of its parameters.
+    pub(crate) fn size(inputs: usize, outputs: usize) -> usize {
+        (inputs + 1) * outputs
+    }
+
+    pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        linear(x, self.weight.val(), Some(self.bias.val()))
+    }
+}
+
+/// Two linear layers with a ReLU between them.
+#[derive(Module, Debug)]
+pub(crate) struct Perceptron {
+    hidden: Linear,
+    output: Linear,
+}
+
+impl Perceptron {
+    pub(crate) fn new(
+        init: &mut Initialiser,
+        inputs: usize,
+        hidden: usize,
+        outputs: usize,
+    ) -> Self {
+        Self {
+            hidden: Linear::new(init, inputs, hidden),
+            output: Linear::new(init, hidden, outputs),
+        }
+    }
+
+    /// The number of its parameters.
+    pub(crate) fn size(inputs: usize, hidden: usize, outputs: usize) -> usize {
+        Linear::size(inputs, hidden) + Linear::size(hidden, outputs)
+    }
+
+    pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        self.output.forward(self.features(x))
+    }
+
+    /// The outputs of the hidden layer.
+    pub(crate) fn features(&self, x: Tensor<2>) -> Tensor<2> {
+        relu(self.hidden.forward(x))
+    }
+
+    /// The last layer.
+    pub(crate) fn output(&self) -> (Tensor<2>, Tensor<1>) {
+        (self.output.weight.val(), self.output.bias.val())
+    }
+}
+
+/// A two-dimensional convolution, or the transpose of one, which enlarges an image.
+#[derive(Module, Debug)]
+pub(crate) struct Convolution {
+    /// Outputs x inputs x rows x columns; inputs x outputs x rows x columns of a transposed one.
+    weight: Param<Tensor<4>>,
+    bias: Param<Tensor<1>>,
+    #[module(skip)]
+    window: Window,
+    #[module(skip)]
+    transposed: bool,
+}
+
+/// The square that a convolution sees at once, and how it moves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) side: usize,
+    pub(crate) stride: usize,
+    pub(crate) padding: usize,
+}
+
+impl Convolution {
+    pub(crate) fn new(
+        init: &mut Initialiser,
+        inputs: usize,
+        outputs: usize,
+        window: Window,
+    ) -> Self {
+        Self::of(init, [outputs, inputs], outputs, window, false)
+    }
+
+    /// The transpose of a convolution from `outputs` to `inputs`.
+    pub(crate) fn transposed(
+        init: &mut Initialiser,
+        inputs: usize,
+        outputs: usize,
+        window: Window,
+    ) -> Self {
+        Self::of(init, [inputs, outputs], outputs, window, true)
+    }
+
+    fn of(
+        init: &mut Initialiser,
+        channels: [usize; 2],
+        outputs: usize,
+        window: Window,
+        transposed: bool,
+    ) -> Self {
+        // Also where this is transposed, as in PyTorch: the fan-in is that of the convolution.
+        let fan_in = channels[1] * window.side * window.side;
+        let shape = [channels[0], channels[1], window.side, window.side];
+        Self {
+            weight: init.uniform(shape, fan_in),
+            bias: init.uniform([outputs], fan_in),
+            window,
+            transposed,
+        }
+    }
+
+    /// The number of its parameters.
+    pub(crate) fn size(inputs: usize, outputs: usize, window: Window) -> usize {
+        (inputs * window.side * window.side + 1) * outputs
+    }
+
+    pub(crate) fn forward(&self, x: Tensor<4>) -> Tensor<4> {
+        let (weight, bias) = (self.weight.val(), Some(self.bias.val()));
+        let (stride, padding) = ([self.window.stride; 2], [self.window.padding; 2]);
+        if self.transposed {
+            let options = ConvTransposeOptions::new(stride, padding, [0, 0], [1, 1], 1);
+            conv_transpose2d(x, weight, bias, options)
+        } else {
+            conv2d(x, weight, bias, ConvOptions::new(stride, padding, [1, 1], 1))
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The three networks of a conditional variational autoencoder, and one pass through them.
+
+use burn::module::Module;
+use burn::tensor::activation::{log_softmax, softmax};
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::config::{Architecture, NetworkConfig};
+use crate::convolution::{Decoder, Encoder};
+use crate::examples::Examples;
+use crate::fused::bernoulli_nll;
+use crate::layers::{Initialiser, Perceptron};
+
+/// The posterior `q(z|x,y)`, the prior `p(z|y)` and the decoder `p(x|z)`.
+#[derive(Module, Debug)]
+pub(crate) struct Network {
+    posterior: Posterior,
+    prior: Perceptron,
+    decoder: Generator,
+}
+
+#[derive(Module, Debug)]
+enum Posterior {
+    Mlp(Perceptron),
+    Convolutional(Encoder),
+}
+
+#[derive(Module, Debug)]
+enum Generator {
+    Mlp(Perceptron),
+    Convolutional(Decoder),
+}
+
+/// The two terms of the evidence lower bound, summed over a batch.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    /// The negative log-likelihood of the pixels, given a sample of the latent class.
+    pub(crate) reconstruction: Tensor<1>,
+    /// KL(q || p).
+    pub(crate) kl: Tensor<1>,
+}
+
+impl Network {
+    /// `config` has been checked.
+    pub(crate) fn new(config: &NetworkConfig, init: &mut Initialiser) -> Self {
+        let classes = config.latent_classes;
+        let (pixels, conditions) = (config.pixels(), config.conditions);
+        let posterior = match config.architecture {
+            Architecture::Mlp { hidden } => {
+                Posterior::Mlp(Perceptron::new(init, pixels + conditions, hidden, classes))
+            }
+            Architecture::Convolutional { channels } => Posterior::Convolutional(Encoder::new(
+                init,
+                config.image,
+                1 + conditions,
+                channels,
+                classes,
+            )),
+        };
+        let prior = Perceptron::new(init, conditions, config.prior_hidden, classes);
+        let decoder = match config.architecture {
+            Architecture::Mlp { hidden } => {
+                Generator::Mlp(Perceptron::new(init, classes, hidden, pixels))
+            }
+            Architecture::Convolutional { channels } => {
+                Generator::Convolutional(Decoder::new(init, config.image, channels, classes))
+            }
+        };
+        Self { posterior, prior, decoder }
+    }
+
+    /// The number of parameters that [`new`](Self::new) makes.
+    pub(crate) fn size(config: &NetworkConfig) -> usize {
+        let NetworkConfig { image, conditions, latent_classes: classes, prior_hidden, .. } =
+            *config;
+        let pixels = config.pixels();
+        let prior = Perceptron::size(conditions, prior_hidden, classes);
+        prior
+            + match config.architecture {
+                Architecture::Mlp { hidden } => {
+                    Perceptron::size(pixels + conditions, hidden, classes)
+                        + Perceptron::size(classes, hidden, pixels)
+                }
+                Architecture::Convolutional { channels } => {
+                    Encoder::size(image, 1 + conditions, channels, classes)
+                        + Decoder::size(image, channels, classes)
+                }
+            }
+    }
+
+    /// The logits of q.
+    pub(crate) fn posterior(&self, batch: &Batch) -> Tensor<2> {
+        match &self.posterior {
+            Posterior::Mlp(network) => network.forward(batch.input.clone()),
+            Posterior::Convolutional(network) => {
+                let [rows, columns] = batch.image;
+                let [examples, width] = batch.input.dims();
+                let channels = width / (rows * columns);
+                network.forward(batch.input.clone().reshape([examples, channels, rows, columns]))
+            }
+        }
+    }
+
+    /// The prior's network.
+    pub(crate) fn prior(&self) -> &Perceptron {
+        &self.prior
+    }
+
+    /// The logits of the pixels.
+    pub(crate) fn decoder(&self, z: Tensor<2>) -> Tensor<2> {
+        match &self.decoder {
+            Generator::Mlp(network) => network.forward(z),
+            Generator::Convolutional(network) => network.forward(z),
+        }
+    }
+
+    /// One pass over a batch, with this Gumbel noise.
+    pub(crate) fn terms(&self, batch: &Batch, noise: Tensor<2>, temperature: f32) -> Terms {
+        let posterior = self.posterior(batch);
+        let prior = self.prior.forward(batch.conditions.clone());
+        let z = softmax((posterior.clone() + noise).div_scalar(temperature), 1);
+        let reconstruction = bernoulli_nll(self.decoder(z), batch.target());
+        let log_q = log_softmax(posterior, 1);
+        let kl = (log_q.clone().exp() * (log_q - log_softmax(prior, 1))).sum();
+        Terms { reconstruction, kl }
+    }
+}
+
+/// What goes into the networks.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// For each example its pixels, from 0 to 1, and behind them its condition: one number for each value
+    /// that it can have, or as many numbers as there are pixels for a convolution.
+    input: Tensor<2>,
+    /// The conditions, one-hot.
+    conditions: Tensor<2>,
+    image: [usize; 2],
+}
+
+impl Batch {
+    /// Of these examples. They have been checked against the configuration.
+    pub(crate) fn gather(config: &NetworkConfig, examples: &Examples<'_>, rows: &[u32]) -> Self {
+        let pixels = config.pixels();
+        let copies = match config.architecture {
+            Architecture::Mlp { .. } => 1,
+            Architecture::Convolutional { .. } => pixels,
+        };
+        let width = pixels + config.conditions * copies;
+        let mut input = Vec::with_capacity(rows.len() * width);
+        let conditions = examples.one_hot(rows, config.conditions);
+        for (&row, one_hot) in rows.iter().zip(conditions.chunks_exact(config.conditions)) {
+            input.extend(examples.image(row));
+            for &condition in one_hot {
+                input.extend(std::iter::repeat_n(condition, copies));
+            }
+        }
+        let device = Device::flex();
+        Self {
+            input: Tensor::from_data(TensorData::new(input, [rows.len(), width]), &device),
+            conditions: Tensor::from_data(
+                TensorData::new(conditions, [rows.len(), config.conditions]),
+                &device,
+            ),
+            image: config.image,
+        }
+    }
+
+    /// The number of examples.
+    pub(crate) fn len(&self) -> usize {
+        self.input.dims()[0]
+    }
+
+    /// The pixels.
+    fn target(&self) -> Tensor<2> {
+        let pixels = self.image[0] * self.image[1];
+        self.input.clone().slice([0..self.len(), 0..pixels])
+    }
+}

@@ -1,0 +1,279 @@
+//! Tensors by name, and their safetensors form.
+//!
+//! Linear layers are stored outputs x inputs, and everything else as it is: that is PyTorch's layout, and
+//! so what `shafer heads` and other tools expect.
+
+use std::collections::{BTreeMap, HashMap};
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Device, Tensor, TensorData};
+use half::f16;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Error, Result};
+
+/// The width of stored numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// 32 bits: what the networks compute in.
+    Single,
+    /// 16 bits: half the size, and three significant digits; good enough to draw and to sample from.
+    Half,
+}
+
+/// The key of the metadata under which our own description stands, as JSON.
+const DESCRIPTION: &str = "shafer";
+
+/// Tensors by name.
+#[derive(Debug, Default)]
+pub(crate) struct Tensors(BTreeMap<String, Stored>);
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f32>,
+}
+
+/// The numbers of a tensor.
+pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().iter::<f32>().collect()
+}
+
+/// Between our layout and that of files; its own inverse.
+fn transposed<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
+    if D == 2 { tensor.swap_dims(0, 1) } else { tensor }
+}
+
+/// Every parameter of a network with its name, in the layout of files.
+pub(crate) fn parameters<N: Module>(network: &N) -> Vec<(String, Stored)> {
+    let mut collector = Collector::default();
+    network.visit(&mut collector);
+    collector.parameters
+}
+
+impl Tensors {
+    /// Adds a tensor.
+    pub(crate) fn insert(&mut self, name: String, tensor: Stored) {
+        self.0.insert(name, tensor);
+    }
+
+    /// Removes the tensor of this name, which must have this shape.
+    pub(crate) fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let Some(found) = self.0.remove(name) else {
+            return Err(Error::format(format!("the tensor {name} is missing")));
+        };
+        if found.shape != shape {
+            let found = found.shape;
+            return Err(Error::format(format!(
+                "the tensor {name} is {found:?}, but must be {shape:?}"
+            )));
+        }
+        Ok(found.values)
+    }
+
+    /// Every parameter of a network.
+    pub(crate) fn of<N: Module>(network: &N) -> Self {
+        Self(parameters(network).into_iter().collect())
+    }
+
+    /// A network with these parameters, which must be all that there are, and no more.
+    ///
+    /// It has `size` of them. That is compared first, so that a file cannot ask for a network that is
+    /// larger than itself.
+    pub(crate) fn into_network<N: Module>(
+        mut self,
+        size: usize,
+        network: impl FnOnce() -> N,
+    ) -> Result<N> {
+        let found: usize = self.0.values().map(|tensor| tensor.values.len()).sum();
+        if found != size {
+            return Err(Error::format(format!(
+                "the file has {found} parameters, but its description asks for {size}",
+            )));
+        }
+        let network = self.take_all(network())?;
+        self.finish().map(|()| network)
+    }
+
+    /// Replaces every parameter of a network.
+    pub(crate) fn take_all<N: Module>(&mut self, network: N) -> Result<N> {
+        let mut loader = Loader { path: Path::default(), tensors: self, outcome: Ok(()) };
+        let network = network.map(&mut loader);
+        loader.outcome.map(|()| network)
+    }
+
+    /// Whether every tensor has been taken.
+    pub(crate) fn finish(self) -> Result<()> {
+        match self.0.into_keys().next() {
+            None => Ok(()),
+            Some(name) => Err(Error::format(format!("the tensor {name} has no place here"))),
+        }
+    }
+
+    /// The safetensors form, with a description of what it is.
+    pub(crate) fn to_bytes<M: Serialize>(
+        &self,
+        precision: Precision,
+        description: &M,
+    ) -> Result<Vec<u8>> {
+        let description =
+            serde_json::to_string(description).map_err(|e| Error::format(e.to_string()))?;
+        // A map of one entry, because the order of more would be random.
+        let metadata = HashMap::from([(DESCRIPTION.to_owned(), description)]);
+        let encoded: Vec<(&String, &Stored, Vec<u8>)> = self
+            .0
+            .iter()
+            .map(|(name, stored)| (name, stored, encode(&stored.values, precision)))
+            .collect();
+        let dtype = match precision {
+            Precision::Single => Dtype::F32,
+            Precision::Half => Dtype::F16,
+        };
+        let views = encoded
+            .iter()
+            .map(|(name, stored, bytes)| {
+                Ok((*name, TensorView::new(dtype, stored.shape.clone(), bytes)?))
+            })
+            .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
+        views
+            .and_then(|views| safetensors::serialize(views, Some(metadata)))
+            .map_err(|e| Error::format(format!("cannot be written as safetensors: {e}")))
+    }
+
+    /// From the safetensors form.
+    pub(crate) fn from_bytes<M: DeserializeOwned>(bytes: &[u8]) -> Result<(Self, M)> {
+        let broken =
+            |e: &dyn std::fmt::Display| Error::format(format!("not a safetensors file: {e}"));
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| broken(&e))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| broken(&e))?;
+        let description =
+            header.metadata().as_ref().and_then(|metadata| metadata.get(DESCRIPTION)).ok_or_else(
+                || Error::format("the file was not written by shafer: it has no description"),
+            )?;
+        let description = serde_json::from_str(description).map_err(|e| {
+            Error::format(format!("the file is of another kind or version than expected: {e}"))
+        })?;
+        let tensors = file
+            .iter()
+            .map(|(name, view)| {
+                let values = decode(view.data(), view.dtype()).ok_or_else(|| {
+                    Error::format(format!(
+                        "the tensor {name} is {:?}, but must be F32 or F16",
+                        view.dtype()
+                    ))
+                })?;
+                Ok((name.to_owned(), Stored { shape: view.shape().to_vec(), values }))
+            })
+            .collect::<Result<_>>()?;
+        Ok((Self(tensors), description))
+    }
+}
+
+fn encode(values: &[f32], precision: Precision) -> Vec<u8> {
+    match precision {
+        Precision::Single => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Precision::Half => values.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect(),
+    }
+}
+
+fn decode(bytes: &[u8], dtype: Dtype) -> Option<Vec<f32>> {
+    match dtype {
+        Dtype::F32 => {
+            Some(bytes.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
+        }
+        Dtype::F16 => Some(
+            bytes
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|&bytes| f16::from_le_bytes(bytes).to_f32())
+                .collect(),
+        ),
+        _ => None,
+    }
+}
+
+/// The name of the parameter that is being visited.
+#[derive(Debug, Default)]
+struct Path(Vec<String>);
+
+impl Path {
+    /// Which variant of an enum it is says the configuration: that is no part of the name.
+    fn enter(&mut self, name: &str, container: &str) {
+        if !container.starts_with("Enum:") {
+            self.0.push(name.to_owned());
+        }
+    }
+
+    fn exit(&mut self, container: &str) {
+        if !container.starts_with("Enum:") {
+            self.0.pop();
+        }
+    }
+
+    fn name(&self) -> String {
+        self.0.join(".")
+    }
+}
+
+#[derive(Default)]
+struct Collector {
+    path: Path,
+    parameters: Vec<(String, Stored)>,
+}
+
+impl ModuleVisitor for Collector {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.path.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _name: &str, container_type: &str) {
+        self.path.exit(container_type);
+    }
+
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+        let tensor = transposed(parameter.val().inner());
+        let shape = tensor.dims().to_vec();
+        self.parameters.push((self.path.name(), Stored { shape, values: host(tensor) }));
+    }
+}
+
+struct Loader<'a> {
+    path: Path,
+    tensors: &'a mut Tensors,
+    outcome: Result<()>,
+}
+
+impl ModuleMapper for Loader<'_> {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.path.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _name: &str, container_type: &str) {
+        self.path.exit(container_type);
+    }
+
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let (id, before, mapper) = parameter.consume();
+        let shape = transposed(before.clone()).dims();
+        let tensor = match self.tensors.take(&self.path.name(), &shape) {
+            Ok(values) => {
+                let stored =
+                    Tensor::<D>::from_data(TensorData::new(values, shape), &Device::flex());
+                // Through the numbers, so that what is transposed is not a view: optimisers change
+                // parameters in place.
+                let data = transposed(stored).into_data();
+                Tensor::from_data(data, &Device::flex().autodiff()).require_grad()
+            }
+            Err(error) => {
+                self.outcome = Err(error);
+                before
+            }
+        };
+        Param::from_mapped_value(id, tensor, mapper)
+    }
+}

@@ -1,0 +1,348 @@
+//! Whole trainings, against PyTorch and against themselves.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use shafer_nets::{
+    Architecture, Config, Cvae, Error, Examples, NetworkConfig, Optimiser, Precision, Trainer,
+    TrainingConfig,
+};
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    seed: u64,
+    steps: usize,
+    config: Config,
+    pixels: Vec<u8>,
+    labels: Vec<u8>,
+    losses: Vec<[f64; 2]>,
+    parameters: BTreeMap<String, Parameter>,
+}
+
+#[derive(Deserialize)]
+struct Parameter {
+    shape: Vec<usize>,
+    values: Vec<f32>,
+}
+
+/// The parameters of a file of single precision, by name.
+fn parameters(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
+    let file = safetensors::SafeTensors::deserialize(bytes).unwrap();
+    file.iter()
+        .map(|(name, view)| {
+            let values = view.data().as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect();
+            (name.to_owned(), (view.shape().to_vec(), values))
+        })
+        .collect()
+}
+
+/// From the seed alone: initial parameters, order, noise, losses, gradients and updates.
+#[test]
+fn trainings_are_those_of_pytorch() {
+    let cases: Vec<Case> = serde_json::from_str(include_str!("fixtures/trainings.json")).unwrap();
+    assert_eq!(cases.len(), 5);
+    for case in cases {
+        let width = case.config.network.pixels();
+        let examples = Examples::new(&case.pixels, &case.labels, width).unwrap();
+        let mut trainer = Trainer::new(&case.config, examples, case.seed).unwrap();
+        for (number, [reconstruction, kl]) in case.losses.iter().enumerate() {
+            let step = trainer.step().unwrap().unwrap();
+            let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-4;
+            assert!(
+                close(step.losses.reconstruction, *reconstruction) && close(step.losses.kl, *kl),
+                "{}, step {number}: {:?}, not {reconstruction} and {kl}",
+                case.name,
+                step.losses,
+            );
+        }
+        assert_eq!(trainer.batch() + trainer.epoch() * trainer.batches_per_epoch(), case.steps);
+        let found = parameters(&trainer.cvae().to_safetensors(Precision::Single).unwrap());
+        assert!(found.keys().eq(case.parameters.keys()), "{:?}", found.keys());
+        for (name, expected) in &case.parameters {
+            let (shape, values) = &found[name];
+            assert_eq!(shape, &expected.shape, "{name}");
+            let size = expected.values.iter().fold(0.0_f32, |size, x| size.max(x.abs()));
+            for (found, expected) in values.iter().zip(&expected.values) {
+                let error = (found - expected).abs();
+                assert!(error < 1e-4 * size, "{}: {name} has {found}, not {expected}", case.name,);
+            }
+        }
+    }
+}
+
+/// Images that are worth telling apart: four stripes, of which the condition says which half.
+fn stripes() -> (Vec<u8>, Vec<u8>) {
+    let pixels = (0..90_u32)
+        .flat_map(|i| {
+            (0..144).map(move |p| if p / 36 == i % 4 { 240 } else { ((i * 7 + p) % 30) as u8 })
+        })
+        .collect();
+    let labels = (0..90).map(|i| u8::from(i % 4 > 1)).collect();
+    (pixels, labels)
+}
+
+fn config(architecture: Architecture, optimiser: Optimiser) -> Config {
+    Config {
+        network: NetworkConfig { architecture, image: [12, 12], ..NetworkConfig::default() },
+        training: TrainingConfig {
+            optimiser,
+            batch_size: 16,
+            epochs: 3,
+            ..TrainingConfig::default()
+        },
+    }
+}
+
+const MLP: Architecture = Architecture::Mlp { hidden: 20 };
+const CONVOLUTIONAL: Architecture = Architecture::Convolutional { channels: [3, 4, 5] };
+
+#[test]
+fn a_killed_run_resumes_to_the_same_bits() {
+    let (pixels, labels) = stripes();
+    let examples = Examples::new(&pixels, &labels, 144).unwrap();
+    for (architecture, optimiser) in
+        [(MLP, Optimiser::Sgd), (MLP, Optimiser::Adam), (CONVOLUTIONAL, Optimiser::Adam)]
+    {
+        let config = config(architecture, optimiser);
+        let finish = |mut trainer: Trainer<'_>| {
+            let mut epochs = Vec::new();
+            while let Some(epoch) = trainer.run_epoch().unwrap() {
+                epochs.push(epoch.losses);
+            }
+            assert!(trainer.is_finished());
+            (epochs, trainer.save().unwrap())
+        };
+        let (losses, end) = finish(Trainer::new(&config, examples, 5).unwrap());
+        assert_eq!(losses.len(), 3);
+        // At the start, in the middle of an epoch, between epochs, and at the end.
+        for steps in [0, 4, 6, 11, 18] {
+            let mut killed = Trainer::new(&config, examples, 5).unwrap();
+            for _ in 0..steps {
+                killed.step().unwrap();
+            }
+            let saved = killed.save().unwrap();
+            let resumed = Trainer::resume(&config, examples, 5, &saved).unwrap();
+            assert_eq!(resumed.save().unwrap(), saved);
+            let (later, resumed_end) = finish(resumed);
+            assert_eq!(later, losses[steps / 6..]);
+            assert!(resumed_end == end, "{optimiser:?}, killed after {steps} steps");
+        }
+    }
+}
+
+#[test]
+fn threads_do_not_change_a_training() {
+    let (pixels, labels) = stripes();
+    let examples = Examples::new(&pixels, &labels, 144).unwrap();
+    let run = || {
+        let mut trainer = Trainer::new(&config(MLP, Optimiser::Adam), examples, 1).unwrap();
+        while trainer.run_epoch().unwrap().is_some() {}
+        trainer.save().unwrap()
+    };
+    let alone = run();
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..3).map(|_| scope.spawn(run)).collect();
+        for other in runs {
+            assert!(other.join().unwrap() == alone);
+        }
+    });
+}
+
+#[test]
+fn what_was_saved_must_fit() {
+    let (pixels, mut labels) = stripes();
+    let config = config(MLP, Optimiser::Adam);
+    let saved = {
+        let examples = Examples::new(&pixels, &labels, 144).unwrap();
+        let mut trainer = Trainer::new(&config, examples, 5).unwrap();
+        trainer.step().unwrap();
+        trainer.save().unwrap()
+    };
+    let resume = |config: &Config, labels: &[u8], seed, bytes: &[u8]| {
+        let examples = Examples::new(&pixels, labels, 144).unwrap();
+        Trainer::resume(config, examples, seed, bytes).unwrap_err().to_string()
+    };
+    let mut other = config.clone();
+    other.training.learning_rate = 0.5;
+    assert_eq!(resume(&other, &labels, 5, &saved), "the saved training has another configuration",);
+    assert_eq!(resume(&config, &labels, 6, &saved), "the saved training has another seed");
+    let weights = Cvae::untrained(&config.network, 0).unwrap();
+    let weights = weights.to_safetensors(Precision::Single).unwrap();
+    assert!(
+        resume(&config, &labels, 5, &weights)
+            .starts_with("the file is of another kind or version than expected: "),
+    );
+    // Every way to cut it off is an error, and none a panic.
+    for length in (0..saved.len()).step_by(997) {
+        resume(&config, &labels, 5, &saved[..length]);
+    }
+    labels[3] ^= 1;
+    assert_eq!(resume(&config, &labels, 5, &saved), "the saved training has other examples");
+}
+
+#[test]
+fn a_training_that_diverges_is_an_error_and_keeps_its_last_numbers() {
+    let (pixels, labels) = stripes();
+    let examples = Examples::new(&pixels, &labels, 144).unwrap();
+    let mut config = config(MLP, Optimiser::Sgd);
+    config.training.learning_rate = 1e30;
+    let mut trainer = Trainer::new(&config, examples, 0).unwrap();
+    let error = loop {
+        match trainer.step() {
+            Ok(step) => assert!(step.is_some(), "it did not diverge"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::Diverged { epoch: 0, .. }), "{error}");
+    // Asked again, it says the same.
+    assert_eq!(trainer.step().unwrap_err().to_string(), error.to_string());
+}
+
+#[test]
+fn weights_come_back_as_they_were() {
+    for architecture in [MLP, CONVOLUTIONAL] {
+        let config = config(architecture, Optimiser::Sgd).network;
+        let cvae = Cvae::untrained(&config, 3).unwrap();
+        let bytes = cvae.to_safetensors(Precision::Single).unwrap();
+        let again = Cvae::from_safetensors(&bytes).unwrap();
+        assert_eq!(again.decode(), cvae.decode());
+        assert_eq!(again.prior(), cvae.prior());
+        assert_eq!(again.to_safetensors(Precision::Single).unwrap(), bytes);
+        // Half as many bits: within 2^-11 of each parameter.
+        let half = Cvae::from_safetensors(&cvae.to_safetensors(Precision::Half).unwrap()).unwrap();
+        for (a, b) in half.prior().weights.iter().zip(cvae.prior().weights) {
+            assert!((a - b).abs() <= b.abs() / 2048.0 + 1e-7);
+        }
+    }
+}
+
+#[test]
+fn a_file_cannot_ask_for_more_than_it_has() {
+    let bytes = Cvae::untrained(&NetworkConfig::default(), 3).unwrap();
+    let mut bytes = bytes.to_safetensors(Precision::Half).unwrap();
+    let refused = |bytes: &[u8]| Cvae::from_safetensors(bytes).unwrap_err().to_string();
+    // The description stands in the header, as JSON in JSON.
+    let from = br#"\"hidden\":256"#;
+    let place = bytes.windows(from.len()).position(|window| window == from).unwrap();
+    bytes[place + from.len() - 3..][..3].copy_from_slice(b"999");
+    assert_eq!(
+        refused(&bytes),
+        "the file has 408746 parameters, but its description asks for 1591602",
+    );
+    bytes[place + from.len() - 3..][..3].copy_from_slice(b"1e9");
+    assert!(refused(&bytes).starts_with("the file is of another kind or version"));
+    for length in (0..bytes.len()).step_by(9973) {
+        refused(&bytes[..length]);
+    }
+}
+
+/// Uniform within `1 / sqrt(fan_in)`: the mean is 0 and the variance a third of the bound's square.
+#[test]
+fn initial_parameters_are_uniform_within_their_bound() {
+    let config = NetworkConfig::default();
+    let bytes = Cvae::untrained(&config, 11).unwrap().to_safetensors(Precision::Single).unwrap();
+    let fan_in = BTreeMap::from([
+        ("posterior.hidden", 786.0_f64),
+        ("posterior.output", 256.0),
+        ("prior.hidden", 2.0),
+        ("prior.output", 30.0),
+        ("decoder.hidden", 10.0),
+        ("decoder.output", 256.0),
+    ]);
+    let found = parameters(&bytes);
+    assert_eq!(found.len(), 12);
+    for (name, (_, values)) in found {
+        let layer = name.rsplit_once('.').unwrap().0;
+        let bound = 1.0 / fan_in[layer].sqrt();
+        let scaled: Vec<f64> = values.iter().map(|&x| f64::from(x) / bound).collect();
+        assert!(scaled.iter().all(|x| x.abs() <= 1.0), "{name}");
+        let n = scaled.len() as f64;
+        let mean = scaled.iter().sum::<f64>() / n;
+        let variance = scaled.iter().map(|x| x * x).sum::<f64>() / n;
+        // Five standard deviations of each estimate.
+        assert!(mean.abs() < 5.0 * (1.0 / 3.0_f64).sqrt() / n.sqrt(), "{name}: {mean}");
+        assert!((variance - 1.0 / 3.0).abs() < 5.0 * 0.3 / n.sqrt(), "{name}: {variance}");
+    }
+    assert_ne!(
+        Cvae::untrained(&config, 12).unwrap().to_safetensors(Precision::Single).unwrap(),
+        bytes,
+    );
+}
+
+#[test]
+fn what_is_trained_gets_better_and_is_told_apart() {
+    let (pixels, labels) = stripes();
+    let examples = Examples::new(&pixels, &labels, 144).unwrap();
+    let mut config = config(MLP, Optimiser::Adam);
+    config.training.epochs = 40;
+    config.training.learning_rate = 0.01;
+    let mut trainer = Trainer::new(&config, examples, 2).unwrap();
+    let mut last = trainer.run_epoch().unwrap().unwrap();
+    while let Some(epoch) = trainer.run_epoch().unwrap() {
+        last = epoch;
+    }
+    // The best that one image for all could do: the mean of each pixel.
+    let blind: f64 = (0..144)
+        .map(|p| {
+            pixels.iter().skip(p).step_by(144).map(|&x| f64::from(x)).sum::<f64>() / 90.0 / 255.0
+        })
+        .map(|mean| -mean * mean.ln() - (1.0 - mean) * (1.0 - mean).ln())
+        .sum();
+    assert!(last.losses.reconstruction < 0.6 * blind, "{:?}, not below {blind}", last.losses);
+    // Six batches an epoch: the first and the last are recorded.
+    assert_eq!(last.checkpoints.iter().map(|c| c.batch).collect::<Vec<_>>(), [0, 5]);
+    assert_eq!(last.checkpoints[1].prior, trainer.prior_snapshot());
+    let diagnosis = trainer.cvae().diagnose(examples).unwrap();
+    assert!(!diagnosis.collapsed(), "{diagnosis:?}");
+    assert!((diagnosis.shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+}
+
+/// The logits of the snapshot's layer and features are those of the network, in double precision.
+#[test]
+fn a_snapshot_has_the_logits_of_the_prior() {
+    let config = NetworkConfig { conditions: 3, ..NetworkConfig::default() };
+    let cvae = Cvae::untrained(&config, 4).unwrap();
+    let stored = parameters(&cvae.to_safetensors(Precision::Single).unwrap());
+    let [w1, b1, w2, b2] =
+        ["hidden.weight", "hidden.bias", "output.weight", "output.bias"].map(|name| {
+            stored[&format!("prior.{name}")].1.iter().map(|&x| f64::from(x)).collect::<Vec<_>>()
+        });
+    let prior = cvae.prior();
+    assert_eq!(prior.conditions(), 3);
+    for y in 0..3 {
+        let phi: Vec<f64> = (0..30).map(|j| (w1[j * 3 + y] + b1[j]).max(0.0)).collect();
+        for (k, found) in prior.logits(y).unwrap().into_iter().enumerate() {
+            let expected = b2[k] + (0..30).map(|j| w2[k * 30 + j] * phi[j]).sum::<f64>();
+            assert!((found - expected).abs() < 1e-6);
+        }
+    }
+    assert_eq!(prior.logits(3).unwrap_err().to_string(), "condition: must be below 3, but is 3",);
+}
+
+#[test]
+fn configurations_that_cannot_be_are_refused_by_name() {
+    let refused = |change: fn(&mut Config)| {
+        let mut config = Config::default();
+        change(&mut config);
+        config.check().unwrap_err().to_string()
+    };
+    assert_eq!(refused(|c| c.training.batch_size = 0), "batch_size must be at least 1, but is 0");
+    assert_eq!(
+        refused(|c| c.training.learning_rate = f64::NAN),
+        "learning_rate must be a number greater than 0, but is NaN",
+    );
+    assert_eq!(
+        refused(|c| {
+            c.network.architecture = CONVOLUTIONAL;
+            c.network.image = [28, 30];
+        }),
+        "image must have sides that the convolutions lead back to, such as 28, but has 30",
+    );
+    assert!(
+        serde_json::from_str::<Config>(
+            r#"{"network": {"architecture": {"kind": "mlp", "hidden": 8, "depth": 2}}}"#
+        )
+        .is_err()
+    );
+}
