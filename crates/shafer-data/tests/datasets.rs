@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 use common::{gzip, idx, png, tar};
 use shafer_data::dataset::{Images, Scene, Split, read_png_folders, set, walk};
@@ -52,7 +53,7 @@ fn images_plain_compressed_and_in_folders_of_folders() {
             let contents = if compressed { gzip(&contents) } else { contents };
             write(&root.join("mnist").join(keep(name)), &contents);
         }
-        let train = set("mnist").unwrap().images(Split::Train, &[root.clone()]).unwrap();
+        let train = set("mnist").unwrap().images(Split::Train, from_ref(&root)).unwrap();
         assert_eq!((train.len(), train.rows, train.columns), (3, 2, 2));
         assert_eq!((train.image(1), &train.labels[..]), (&[5, 6, 7, 8][..], &[5, 0, 9][..]));
         let test = set("mnist").unwrap().images(Split::Test, &[root]).unwrap();
@@ -93,6 +94,8 @@ fn folders_are_searched_in_order() {
         first.join("mnist").display()
     );
     assert_eq!(error, expected);
+    // A folder that has nothing of the set is as good as none.
+    write(&root.join("4/mnist/notes.txt"), b"");
     let error = mnist_set.find(&[absent.clone(), root.join("4")]).unwrap_err().to_string();
     let expected = format!(
         "mnist: is not in {}, nor in {}; `shafer data fetch mnist` gets it",
@@ -126,7 +129,7 @@ fn verification_names_what_is_wrong() {
         "426dc2e9e7eea081ebaf345cde82a628112f5fc54a1e6b128e8b394a879f3a18".to_owned();
     set.files[2].bytes -= 1;
     set.files[3].bytes += 1;
-    let checks = set.find(&[root.clone()]).unwrap().verify();
+    let checks = set.find(from_ref(&root)).unwrap().verify();
     let problem = |i: usize| checks[i].problem.as_deref().unwrap();
     assert_eq!(checks.len(), 4);
     assert!(problem(0).contains("/mnist/train-images-idx3-ubyte: its SHA-256 is "), "{checks:?}");
@@ -162,7 +165,7 @@ fn png_folders_and_their_archives_hold_the_same() {
         write(&place.join(path), &contents);
     }
     let notmnist = set("notmnist").unwrap();
-    let images = notmnist.images(Split::Train, &[root.clone()]).unwrap();
+    let images = notmnist.images(Split::Train, from_ref(&root)).unwrap();
     let expected = Images {
         pixels: vec![3, 4, 5, 6, 7, 8],
         rows: 1,
@@ -177,9 +180,9 @@ fn png_folders_and_their_archives_hold_the_same() {
     for archive in [tar(&members), gzip(&tar(&members))] {
         fs::remove_dir_all(&place).unwrap();
         write(&place.join("notMNIST_small.tar.gz"), &archive);
-        let found = notmnist.find(&[root.clone()]).unwrap();
+        let found = notmnist.find(from_ref(&root)).unwrap();
         assert_eq!(found.place(), place.join("notMNIST_small.tar.gz"));
-        assert_eq!(notmnist.images(Split::Train, &[root.clone()]).unwrap(), expected);
+        assert_eq!(notmnist.images(Split::Train, from_ref(&root)).unwrap(), expected);
         let problem = found.verify().remove(0).problem.unwrap();
         assert!(problem.contains(": has 3 images, not 18724; "), "{problem}");
     }
@@ -254,7 +257,7 @@ fn folds_test_on_their_own_scenes() {
         write(&root.join("ethucy/raw/eth").join(name), &text);
     }
     let names = |fold, split| -> Vec<String> {
-        let scenes: Vec<Scene> = ethucy.scenes(fold, split, &[root.clone()]).unwrap();
+        let scenes: Vec<Scene> = ethucy.scenes(fold, split, from_ref(&root)).unwrap();
         scenes.into_iter().map(|scene| scene.name).collect()
     };
     assert_eq!(names("eth", Split::Test), ["biwi_eth"]);
@@ -271,7 +274,7 @@ fn folds_test_on_their_own_scenes() {
     assert_eq!(names("zara2", Split::Train).len(), 7);
 
     // From an archive, in which the same file occurs in several folders.
-    let from_folder = ethucy.scenes("hotel", Split::Train, &[root.clone()]).unwrap();
+    let from_folder = ethucy.scenes("hotel", Split::Train, from_ref(&root)).unwrap();
     let scenes = scenes();
     let copies: Vec<(String, &[u8])> = ["raw/all", "raw/other"]
         .iter()
@@ -280,8 +283,8 @@ fn folds_test_on_their_own_scenes() {
     let members: Vec<_> = copies.iter().map(|(path, text)| (&path[..], *text)).collect();
     fs::remove_dir_all(root.join("ethucy")).unwrap();
     write(&root.join("ethucy/ethucy_raw.tar.xz"), &tar(&members));
-    assert_eq!(ethucy.scenes("hotel", Split::Train, &[root.clone()]).unwrap(), from_folder);
-    let checks = ethucy.find(&[root.clone()]).unwrap().verify();
+    assert_eq!(ethucy.scenes("hotel", Split::Train, from_ref(&root)).unwrap(), from_folder);
+    let checks = ethucy.find(from_ref(&root)).unwrap().verify();
     assert!(checks.len() == 24 && checks.iter().all(|check| check.problem.is_some()));
 
     write(&root.join("ethucy/ethucy_raw.tar.xz"), &tar(&members[..2]));

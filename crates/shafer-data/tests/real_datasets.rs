@@ -26,7 +26,11 @@ fn verified(set: &Set, root: &[PathBuf]) {
 }
 
 fn class_counts(labels: &[u8]) -> Vec<usize> {
-    (0..10).map(|class| labels.iter().filter(|&&label| label == class).count()).collect()
+    let mut counts = vec![0; 10];
+    for &label in labels {
+        counts[usize::from(label)] += 1;
+    }
+    counts
 }
 
 /// The counts that its authors give.
@@ -47,7 +51,7 @@ fn mnist() {
     let counts = class_counts(&train.select(&tenth).labels);
     assert_eq!(counts, [592, 674, 596, 613, 584, 542, 592, 627, 585, 595]);
     let groups = set.images.as_ref().unwrap().groups.of_labels(&train.labels).unwrap();
-    assert_eq!(groups.iter().filter(|&&group| group == 1).count(), 30_508);
+    assert_eq!(groups.iter().map(|&group| u32::from(group)).sum::<u32>(), 30_508);
 }
 
 #[test]
@@ -59,7 +63,7 @@ fn fashion() {
     let test = set.images(Split::Test, &root).unwrap();
     assert_eq!(class_counts(&test.labels), [1000; 10]);
     let groups = set.images.as_ref().unwrap().groups.of_labels(&train.labels).unwrap();
-    assert_eq!(groups.iter().filter(|&&group| group == 1).count(), 30_000);
+    assert_eq!(groups.iter().map(|&group| u32::from(group)).sum::<u32>(), 30_000);
 }
 
 #[test]

@@ -53,33 +53,58 @@ impl Set {
             }
             match self.find_in(place)? {
                 Ok(found) => return Ok(found),
-                Err(missing) => _ = lacking.get_or_insert((place, missing)),
+                Err(missing) => lacking = lacking.or(missing.map(|missing| (place, missing))),
             }
         }
         let remedy = match &self.manual {
             None => format!("`shafer data fetch {}` gets it", self.name),
             Some(manual) => format!("it has to be got by hand: {manual}"),
         };
-        let problem = match lacking {
-            Some((place, missing)) if !missing.is_empty() => {
-                format!("is not complete: {missing} is not in {}; {remedy}", place.display())
-            }
-            _ => {
-                let places: Vec<_> = places.iter().map(|p| p.display().to_string()).collect();
-                format!("is not in {}; {remedy}", places.join(", nor in "))
-            }
+        let problem = if let Some((place, missing)) = lacking {
+            format!("is not complete: {missing} is not in {}; {remedy}", place.display())
+        } else {
+            let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+            format!("is not in {}; {remedy}", places.join(", nor in "))
         };
         Err(Error::request(&self.name, problem))
     }
 
-    /// What is in one folder; or the first file that is missing there.
-    fn find_in(&self, place: &Path) -> Result<std::result::Result<Found, String>> {
-        let found = |place: PathBuf, form| Found { set: self.clone(), place, form };
+    /// What is in one folder; or, if there are some of its files, the first that is missing.
+    fn find_in(&self, place: &Path) -> Result<std::result::Result<Found, Option<String>>> {
+        let found = |place: PathBuf, form| Ok(Ok(Found { set: self.clone(), place, form }));
+        let paths = self.paths(place)?;
+        let complete: Option<Vec<PathBuf>> = paths.iter().cloned().collect();
+        if let Some(paths) = complete {
+            return found(place.to_owned(), Form::Files(paths));
+        }
         for archive in self.archives.iter().map(|name| place.join(name)) {
             if archive.is_file() {
-                return Ok(Ok(found(archive, Form::Archive)));
+                return found(archive, Form::Archive);
             }
         }
+        if let Some(png) = self.images.as_ref().and_then(|images| images.png.as_ref()) {
+            for place in [place.join(&png.archive), place.join(&png.folder)] {
+                if place.exists() {
+                    return found(place, Form::Png);
+                }
+            }
+        }
+        let some = paths.iter().any(Option::is_some);
+        let missing = self.files.iter().zip(paths).find(|(_, path)| path.is_none());
+        Ok(Err(missing.filter(|_| some).map(|(file, _)| file.name.clone())))
+    }
+
+    /// Where each of the set's files is in a folder and the folders below, if it is.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let place = folder.path();
+    /// std::fs::write(place.join("train-labels-idx1-ubyte.gz"), "")?;
+    /// let paths = shafer_data::dataset::set("mnist")?.paths(place)?;
+    /// assert_eq!(paths, [None, Some(place.join("train-labels-idx1-ubyte.gz")), None, None]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn paths(&self, place: &Path) -> Result<Vec<Option<PathBuf>>> {
         let mut by_name = HashMap::new();
         for path in files(place)? {
             if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
@@ -90,21 +115,7 @@ impl Set {
             let compressed = format!("{}.gz", file.name);
             by_name.get(&file.name).or_else(|| by_name.get(&compressed)).cloned()
         };
-        let paths: Option<Vec<_>> = self.files.iter().map(path).collect();
-        if let Some(paths) = paths {
-            return Ok(Ok(found(place.to_owned(), Form::Files(paths))));
-        }
-        if let Some(png) = self.images.as_ref().and_then(|images| images.png.as_ref()) {
-            let (folder, archive) = (place.join(&png.folder), place.join(&png.archive));
-            if folder.is_dir() {
-                return Ok(Ok(found(folder, Form::Png)));
-            }
-            if archive.is_file() {
-                return Ok(Ok(found(archive, Form::Png)));
-            }
-        }
-        let missing = self.files.iter().find(|file| path(file).is_none());
-        Ok(Err(missing.map_or_else(String::new, |file| file.name.clone())))
+        Ok(self.files.iter().map(path).collect())
     }
 }
 
