@@ -243,6 +243,34 @@ fn png_of_other_kinds() {
     assert_eq!(read_png_folders(&root, &["C"]).unwrap().pixels, [0, 255]);
 }
 
+/// In the two ways that tar has for names of more than 100 bytes; fonts have such.
+#[test]
+fn long_names_in_archives() {
+    let (_folder, root) = root();
+    let (long, image) = ("x".repeat(120), png(1, 1, png::ColorType::Grayscale, &[7]));
+    let path = format!("set/A/{long}.png");
+    let mut header = tar::Header::new_gnu();
+    header.set_size(image.len() as u64);
+    let mut gnu = tar::Builder::new(Vec::new());
+    gnu.append_data(&mut header, &path, &image[..]).unwrap();
+    let mut pax = tar::Builder::new(Vec::new());
+    pax.append_pax_extensions([("mtime", &b"1.5"[..]), ("path", path.as_bytes())]).unwrap();
+    let mut header = tar::Header::new_ustar();
+    header.set_path("set/A/xxx").unwrap();
+    header.set_size(image.len() as u64);
+    header.set_cksum();
+    pax.append(&header, &image[..]).unwrap();
+    // The name is that of one entry only.
+    header.set_path("set/B/1.png").unwrap();
+    header.set_cksum();
+    pax.append(&header, &image[..]).unwrap();
+    for (archive, labels) in [(gnu, &[0][..]), (pax, &[0, 1])] {
+        write(&root.join("x.tar"), &archive.into_inner().unwrap());
+        let images = read_png_folders(&root.join("x.tar"), &["A", "B"]).unwrap();
+        assert_eq!(images.labels, labels);
+    }
+}
+
 /// A scene of each name, told apart by the number of its one pedestrian.
 fn scenes() -> Vec<(String, Vec<u8>)> {
     let names = set("ethucy").unwrap().files.iter().map(|file| file.name.clone());

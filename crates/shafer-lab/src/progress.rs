@@ -47,8 +47,7 @@ impl Progress {
     pub(crate) fn set_length(&mut self, bytes: u64) {
         self.bar.set_length(bytes);
         self.bar.set_style(style(
-            "{msg}  {bar:30} {percent:>3}%  {binary_bytes} of {binary_total_bytes}  \
-             {binary_bytes_per_sec}  {eta} left",
+            "{msg}  {wide_bar} {percent:>3}% of {binary_total_bytes}  {eta} left",
         ));
     }
 

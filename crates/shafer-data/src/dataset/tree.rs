@@ -11,6 +11,9 @@ use crate::{Error, Result};
 /// Deeper than any data set, and the end of links that lead in circles.
 const DEEPEST: usize = 8;
 
+/// What comes before a name that is too long for its place. What is longer has another name.
+const LONGEST_NAME: u64 = 64 << 10;
+
 /// The largest file that is read whole: more than the largest of a data set.
 const LARGEST: u64 = 256 << 20;
 
@@ -83,14 +86,21 @@ fn walk_archive(
 ) -> Result<()> {
     let label = place.display().to_string();
     let mut archive = tar::Archive::new(packed::open(place)?);
-    // Raw, since extended names are read into memory whole. Those of data sets are short.
+    // Raw, since long names would be read into memory whole, however long they are.
     let entries = archive.entries().map_err(|e| packed::failed(&label, e))?.raw(true);
-    let mut any = false;
+    let (mut any, mut long_name) = (false, None);
     for entry in entries {
-        let entry = entry.map_err(|e| broken(&label, any, e))?;
+        let mut entry = entry.map_err(|e| broken(&label, any, e))?;
         any = true;
-        let Ok(path) = entry.path().map(Cow::into_owned) else { continue };
-        if entry.header().entry_type().is_file() && wanted(&path) {
+        let kind = entry.header().entry_type();
+        if kind.is_gnu_longname() || kind.is_pax_local_extensions() {
+            long_name = read_name(&mut entry).map_err(|e| packed::failed(&label, e))?;
+            continue;
+        }
+        let Some(path) = long_name.take().or_else(|| entry.path().ok().map(Cow::into_owned)) else {
+            continue;
+        };
+        if kind.is_file() && wanted(&path) {
             let (label, size) = (format!("{label}: {}", path.display()), entry.size());
             let contents = contents(&label, entry)?;
             // The end of the archive looks like the end of the file to who reads it.
@@ -101,6 +111,19 @@ fn walk_archive(
         }
     }
     if any { Ok(()) } else { Err(no_archive(&label)) }
+}
+
+/// The name of the next entry, which has not enough room for it.
+fn read_name(entry: &mut tar::Entry<'_, impl Read>) -> io::Result<Option<PathBuf>> {
+    let mut bytes = Vec::new();
+    entry.take(LONGEST_NAME).read_to_end(&mut bytes)?;
+    let name = if entry.header().entry_type().is_gnu_longname() {
+        Some(bytes.strip_suffix(b"\0").unwrap_or(&bytes))
+    } else {
+        let mut fields = tar::PaxExtensions::new(&bytes).filter_map(std::result::Result::ok);
+        fields.find(|field| field.key_bytes() == b"path").map(|field| field.value_bytes())
+    };
+    Ok(name.map(|name| PathBuf::from(String::from_utf8_lossy(name).into_owned())))
 }
 
 fn no_archive(label: &str) -> Error {

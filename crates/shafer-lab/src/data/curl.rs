@@ -30,11 +30,11 @@ pub(crate) fn download(
     let mut attempts = ATTEMPTS;
     loop {
         let before = length(part);
-        let Failure { code, reason } = match transfer(url, part, quiet)? {
-            Ok(()) => return Ok(Ok(())),
-            Err(failure) => failure,
-        };
-        match code {
+        let Err(failure) = transfer(url, part, quiet)? else { return Ok(Ok(())) };
+        // "curl: (6) Could not resolve host: x": only the last is for people.
+        let reason = failure.reason();
+        let reason = reason.split_once(") ").map_or(reason, |(_, words)| words);
+        match failure.code {
             Some(WRITE_FAILED) => {
                 bail!("{}: cannot write ({reason}); is the disk full?", part.display())
             }
@@ -43,12 +43,12 @@ pub(crate) fn download(
             Some(code) if BROKE_OFF.contains(&code) && length(part) > before && attempts > 0 => {
                 attempts -= 1;
             }
-            _ => return Ok(Err(reason)),
+            _ => return Ok(Err(reason.to_owned())),
         }
     }
 }
 
-fn transfer(url: &str, part: &Path, quiet: bool) -> Result<std::result::Result<(), Failure>> {
+fn transfer(url: &str, part: &Path, quiet: bool) -> Result<std::result::Result<String, Failure>> {
     let headers = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
     let name = url.rsplit('/').next().unwrap_or(url);
     let (mut progress, mut known) = (Progress::file(name, quiet), false);
@@ -62,18 +62,13 @@ fn transfer(url: &str, part: &Path, quiet: bool) -> Result<std::result::Result<(
         .arg("--output")
         .arg(part)
         .args(["--", url]);
-    let outcome = run(&mut command, &mut || {
+    run(&mut command, &mut || {
         if !known && let Some(total) = total(&fs::read_to_string(&headers).unwrap_or_default()) {
             progress.set_length(total);
             known = true;
         }
         progress.reach(length(part));
-    })?;
-    Ok(outcome.map(|_| ()).map_err(|Failure { code, reason }| {
-        // "curl: (6) Could not resolve host: x": only the last is for people.
-        let reason = reason.split_once(") ").map_or(&reason[..], |(_, words)| words).to_owned();
-        Failure { code, reason }
-    }))
+    })
 }
 
 /// How long the whole file is, by the headers of the last answer. An answer that resumes has the

@@ -42,11 +42,11 @@ pub(crate) fn get(package: &Package, folder: &Path, quiet: bool) -> Result<Outco
     let mut within = |program: &str, arguments: &[&str]| -> Result<Outcome<String>> {
         let mut command = Command::new(program);
         let outcome = run(command.args(arguments).current_dir(folder), &mut || progress.reach(0))?;
-        Ok(outcome.map_err(|Failure { reason, .. }| reason))
+        Ok(outcome.map_err(|failure| reason(&failure)))
     };
     match package.client {
         Client::Npm => {
-            let packed = within("npm", &["pack", "--loglevel=error", &name])?;
+            let packed = within("npm", &["pack", "--json", "--loglevel=silent", &name])?;
             Ok(packed.and_then(|_| only_file(folder)))
         }
         Client::Apt => {
@@ -75,6 +75,14 @@ pub(crate) fn get(package: &Package, folder: &Path, quiet: bool) -> Result<Outco
             Ok(curl::download(&link, &archive, quiet)?.map(|()| archive))
         }
     }
+}
+
+/// Why a client failed, in one line. npm is asked for JSON, and pip says much after the reason.
+fn reason(failure: &Failure) -> String {
+    let json: Option<serde_json::Value> = serde_json::from_str(&failure.said).ok();
+    let summary = json.as_ref().and_then(|json| json["error"]["summary"].as_str()?.lines().next());
+    let error = || failure.said.lines().rev().find_map(|line| line.strip_prefix("ERROR: "));
+    summary.or_else(error).unwrap_or_else(|| failure.reason()).to_owned()
 }
 
 /// What a client has left in an empty folder.
@@ -110,6 +118,18 @@ mod tests {
         assert_eq!(command_line(&package(Client::Npm, Some("1.2"))), "npm pack digits@1.2");
         assert_eq!(command_line(&package(Client::Apt, None)), "apt-get download digits");
         assert_eq!(command_line(&package(Client::Pip, Some("3"))), "pip download digits==3");
+    }
+
+    #[test]
+    fn reasons_of_clients() {
+        let reason = |said: &str| reason(&Failure { code: Some(1), said: said.to_owned() });
+        let npm =
+            r#"{ "error": { "code": "E404", "summary": "Not Found\nat all", "detail": "x" } }"#;
+        assert_eq!(reason(npm), "Not Found");
+        let pip = "Collecting x\nERROR: No matching distribution\nTraceback:\n  y\nRemoved z\n";
+        assert_eq!(reason(pip), "No matching distribution");
+        let apt = "Reading lists...\nE: Unable to locate package x\n";
+        assert_eq!(reason(apt), "E: Unable to locate package x");
     }
 
     #[test]

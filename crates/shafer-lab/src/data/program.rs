@@ -20,8 +20,15 @@ const MOST_SAID: u64 = 4 << 20;
 pub(crate) struct Failure {
     /// Its exit code, if it ran.
     pub(crate) code: Option<i32>,
-    /// In its own words.
-    pub(crate) reason: String,
+    /// All that it said; never nothing.
+    pub(crate) said: String,
+}
+
+impl Failure {
+    /// The last line it said: programs that say why say it last.
+    pub(crate) fn reason(&self) -> &str {
+        self.said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+    }
 }
 
 /// Runs a program, and gives what it said, on either output. `watch` is called now and then.
@@ -38,10 +45,10 @@ pub(crate) fn run(
     let mut child = match command.spawn() {
         Ok(child) => Running(child),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            let reason = format!("the program {name} is not installed");
-            return Ok(Err(Failure { code: None, reason }));
+            let said = format!("the program {name} is not installed");
+            return Ok(Err(Failure { code: None, said }));
         }
-        Err(e) => return Ok(Err(Failure { code: None, reason: format!("{name}: {e}") })),
+        Err(e) => return Ok(Err(Failure { code: None, said: format!("{name}: {e}") })),
     };
     let status = loop {
         if let Some(status) = child.0.try_wait().with_context(|| name.clone())? {
@@ -56,14 +63,14 @@ pub(crate) fn run(
     let mut text = Vec::new();
     said.seek(SeekFrom::Start(0))?;
     said.take(MOST_SAID).read_to_end(&mut text)?;
-    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut text = String::from_utf8_lossy(&text).into_owned();
     if status.success() {
         return Ok(Ok(text));
     }
-    // Programs that say why say it last.
-    let reason = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let reason = reason.map_or_else(|| format!("{name}: {status}"), str::to_owned);
-    Ok(Err(Failure { code: status.code(), reason }))
+    if text.trim().is_empty() {
+        text = format!("{name}: {status}");
+    }
+    Ok(Err(Failure { code: status.code(), said: text }))
 }
 
 /// A program that does not go on without us.
@@ -90,11 +97,11 @@ mod tests {
     fn what_programs_say() {
         assert_eq!(sh("echo one; echo two >&2").unwrap(), "one\ntwo\n");
         let failure = sh("echo first; echo; echo why >&2; echo; exit 7").unwrap_err();
-        assert_eq!((failure.code, &failure.reason[..]), (Some(7), "why"));
+        assert_eq!((failure.code, failure.reason()), (Some(7), "why"));
         let failure = sh("exit 3").unwrap_err();
-        assert_eq!(failure.reason, "sh: exit status: 3");
+        assert_eq!(failure.reason(), "sh: exit status: 3");
         let absent = run(&mut Command::new("shafer-no-such-program"), &mut || {}).unwrap();
         let expected = "the program shafer-no-such-program is not installed";
-        assert_eq!(absent.unwrap_err().reason, expected);
+        assert_eq!(absent.unwrap_err().reason(), expected);
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -77,7 +78,7 @@ fn answer(
     let (status, end) = if start > 0 { ("206 Partial", file.len() - 1) } else { ("200 OK", 0) };
     let mut head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", rest.len());
     if start > 0 {
-        head += &format!("Content-Range: bytes {start}-{end}/{}\r\n", file.len());
+        let _ = write!(head, "Content-Range: bytes {start}-{end}/{}\r\n", file.len());
     }
     let sent = match manner {
         Manner::Breaks(most) => rest.len().min(most),
