@@ -143,6 +143,16 @@ fn archives() {
     let mut bytes = header.as_bytes().to_vec();
     bytes.extend([0; 1024]);
     assert!(refused(&bytes).starts_with("FILE: big: ends early;"), "{}", refused(&bytes));
+    // Names and numbers that a terminal would obey.
+    for field in [0..6, 124..130] {
+        let mut header = tar::Header::new_ustar();
+        header.set_path("name").unwrap();
+        header.set_size(5000);
+        header.as_mut_bytes()[field].copy_from_slice(b"\x1b[2J\n\x07");
+        header.set_cksum();
+        let error = refused(&[header.as_bytes(), &[0; 1024][..]].concat());
+        assert!(!error.chars().any(char::is_control), "{error:?}");
+    }
     // xz that wants more memory than any real file does: a dictionary of 4 GiB.
     let mut xz = b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46\x02\0\x21\x01\x28\0\0\0".to_vec();
     xz.extend(crc32fast::hash(&xz[12..]).to_le_bytes());

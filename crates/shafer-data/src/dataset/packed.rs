@@ -7,6 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
+use crate::npy::cut;
 use crate::raw::fill;
 use crate::{Error, Result};
 
@@ -47,7 +48,7 @@ pub(crate) fn failed(label: &str, error: io::Error) -> Error {
             Error::format(label, "ends early", "it is truncated: copy or fetch it again")
         }
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::OutOfMemory => {
-            let problem = format!("cannot be uncompressed ({error})");
+            let problem = format!("cannot be uncompressed ({})", cut(&error.to_string(), 200));
             Error::format(label, problem, "it is damaged: copy or fetch it again")
         }
         _ => Error::io(label, "read", error),

@@ -6,7 +6,7 @@ use std::path::Path;
 use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
 use super::images::{Images, MOST_BYTES};
-use super::tree::walk;
+use super::tree::{label_of, walk};
 use crate::{Error, Result};
 
 /// No image of these sets is near it; one that claims to be is damaged.
@@ -39,7 +39,7 @@ pub fn read_png_folders(place: &Path, classes: &[impl AsRef<str>]) -> Result<Ima
     let mut images =
         Images { pixels: Vec::new(), rows: 0, columns: 0, labels: Vec::new(), skipped: 0 };
     walk(place, &|path| class_of(path, classes).is_some(), &mut |path, contents| {
-        let label = format!("{place_label}: {}", path.display());
+        let label = label_of(&place_label, path);
         let Some(class) = class_of(path, classes) else { return Ok(()) };
         let Some((rows, columns, pixels)) = decode(&contents) else {
             images.skipped += 1;

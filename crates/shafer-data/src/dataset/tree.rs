@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::packed;
+use crate::npy::cut;
 use crate::{Error, Result};
 
 /// Deeper than any data set, and the end of links that lead in circles.
@@ -101,7 +102,7 @@ fn walk_archive(
             continue;
         };
         if kind.is_file() && wanted(&path) {
-            let (label, size) = (format!("{label}: {}", path.display()), entry.size());
+            let (label, size) = (label_of(&label, &path), entry.size());
             let contents = contents(&label, entry)?;
             // The end of the archive looks like the end of the file to who reads it.
             if (contents.len() as u64) < size {
@@ -111,6 +112,11 @@ fn walk_archive(
         }
     }
     if any { Ok(()) } else { Err(no_archive(&label)) }
+}
+
+/// What an error calls a file of an archive, whose name can be anything.
+pub(crate) fn label_of(place: &str, path: &Path) -> String {
+    format!("{place}: {}", cut(&path.display().to_string(), 200))
 }
 
 /// The name of the next entry, which has not enough room for it.
@@ -135,7 +141,7 @@ fn broken(label: &str, any: bool, error: io::Error) -> Error {
     match packed::failed(label, error) {
         Error::Io { source, .. } if !any && source.raw_os_error().is_none() => no_archive(label),
         Error::Io { source, .. } if source.raw_os_error().is_none() => {
-            let problem = format!("is a broken archive ({source})");
+            let problem = format!("is a broken archive ({})", cut(&source.to_string(), 200));
             Error::format(label, problem, "copy or fetch it again")
         }
         other => other,

@@ -16,6 +16,7 @@ use shafer_data::dataset::{Set, set, sets};
 use self::folders::folders;
 use crate::cli::{Cli, Data, DataAction};
 use crate::commands::{print, print_json};
+use crate::interrupt;
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli, arguments: &Data) -> Result<()> {
@@ -94,6 +95,8 @@ fn run_fetch(
     explicit: bool,
     mirror: Option<&str>,
 ) -> Result<()> {
+    // A program that was begun is ended, and what it wrote aside is removed.
+    interrupt::hold();
     let mut reports = Vec::new();
     for set in sets {
         let system = if explicit { Vec::new() } else { set.system.clone() };
