@@ -51,8 +51,12 @@ pub(crate) fn get(package: &Package, folder: &Path, quiet: bool) -> Result<Outco
         }
         Client::Apt => {
             let fetched = within("apt-get", &["download", &name])?;
-            let archive = match fetched.and_then(|_| only_file(folder)) {
-                Ok(archive) => archive.display().to_string(),
+            // Its name without the folder, since that is where the programs are run.
+            let archive = fetched.and_then(|_| only_file(folder)).map(|archive| {
+                archive.file_name().unwrap_or_default().to_string_lossy().into_owned()
+            });
+            let archive = match archive {
+                Ok(archive) => archive,
                 Err(reason) => return Ok(Err(reason)),
             };
             // The archive's control files, which a package manager would run, stay in it.
