@@ -48,6 +48,12 @@ const TEXTS: [&str; 5] = [
 
 const LOCATIONS: [&str; 6] = ["a.npz:logits", "-", "-:x", r"C:\a.npz:x", "a:b:c/d", "é:x:y"];
 
+/// After a byte that is the number of labels; and the positions of two pedestrians.
+const DATASETS: [(&str, &[u8]); 2] = [
+    ("idx", b"\x02\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x02abcd"),
+    ("scene", b"780\t1.0\t8.46\t3.59\n790\t1.0\t9.57\t3.79\n790 2 1.5 -2\n"),
+];
+
 fn main() -> Outcome {
     let data: Vec<u8> = (0..56).collect();
     let arrays = HEADERS.map(|header| npy(header, &data[..24]));
@@ -78,6 +84,9 @@ fn main() -> Outcome {
     }
     for (i, text) in LOCATIONS.iter().enumerate() {
         seed("location", &i.to_string(), text.as_bytes())?;
+    }
+    for (name, bytes) in DATASETS {
+        seed("dataset", name, bytes)?;
     }
     written()?;
     tables()?;

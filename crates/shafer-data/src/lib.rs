@@ -6,12 +6,14 @@
 //! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is;
 //! [`open_mask`] gives 0 and 1 of any type.
 //! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it.
+//! Data sets: [`dataset`] finds, verifies and reads them.
 //! Writing: [`create`] gives a [`RowWriter`], which takes [`SparseRows`] or dense ones.
 
 mod array;
 mod atomic;
 mod columns;
 mod csv;
+pub mod dataset;
 mod entry;
 mod error;
 mod fortran;

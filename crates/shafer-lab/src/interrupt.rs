@@ -10,13 +10,13 @@ pub(crate) const EXIT_CODE: u8 = 130;
 static HELD: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Why a job stopped.
+/// Why a job stopped, and what it left.
 #[derive(Debug)]
-pub(crate) struct Interrupted;
+pub(crate) struct Interrupted(pub(crate) &'static str);
 
 impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted; nothing was written")
+        write!(f, "interrupted; {}", self.0)
     }
 }
 
@@ -39,5 +39,8 @@ pub(crate) fn hold() {
 
 /// An error once somebody has asked to stop.
 pub(crate) fn check() -> Result<(), Interrupted> {
-    if INTERRUPTED.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(()) }
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        return Err(Interrupted("nothing was written"));
+    }
+    Ok(())
 }

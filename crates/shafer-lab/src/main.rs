@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod compare;
+mod data;
 mod explain;
 mod groups;
 mod head;

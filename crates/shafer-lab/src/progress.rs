@@ -11,7 +11,7 @@ pub(crate) struct Progress {
     start: Instant,
     shown: bool,
     wanted: bool,
-    rows: u64,
+    position: u64,
 }
 
 /// What takes less is over before anybody could read how long it takes.
@@ -28,17 +28,41 @@ impl Progress {
         } else {
             bar.set_style(style("{spinner} {human_pos} rows  {per_sec}"));
         }
+        Self::hidden(bar, quiet)
+    }
+
+    /// Of a file that is fetched, whose length is known when the first of it arrives.
+    pub(crate) fn file(name: &str, quiet: bool) -> Self {
+        let bar = ProgressBar::hidden().with_message(name.to_owned());
+        bar.set_style(style("{spinner} {msg}  {binary_bytes}  {elapsed}"));
+        Self::hidden(bar, quiet)
+    }
+
+    fn hidden(bar: ProgressBar, quiet: bool) -> Self {
         let wanted = !quiet && std::io::stderr().is_terminal();
-        Self { bar, start: Instant::now(), shown: false, wanted, rows: 0 }
+        Self { bar, start: Instant::now(), shown: false, wanted, position: 0 }
+    }
+
+    /// How long the file is.
+    pub(crate) fn set_length(&mut self, bytes: u64) {
+        self.bar.set_length(bytes);
+        self.bar.set_style(style(
+            "{msg}  {wide_bar} {percent:>3}% of {binary_total_bytes}  {eta} left",
+        ));
     }
 
     pub(crate) fn add(&mut self, rows: usize) {
-        self.rows += rows as u64;
+        self.reach(self.position + rows as u64);
+    }
+
+    pub(crate) fn reach(&mut self, position: u64) {
+        self.position = position;
         if self.wanted && !self.shown && self.start.elapsed() > PATIENCE {
             self.bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
             self.shown = true;
         }
-        self.bar.set_position(self.rows);
+        self.bar.set_position(position);
+        self.bar.tick();
     }
 }
 
@@ -48,7 +72,7 @@ impl Drop for Progress {
     }
 }
 
-/// The template is one of the two above.
+/// The template is one of those above.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -329,9 +329,13 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn help_has_examples() {
     let folder = folder();
-    for command in ["sparsify", "explain", "compare", "heads", "completions"] {
+    for command in ["sparsify", "explain", "compare", "heads", "data", "completions"] {
         let text = shafer(folder.path(), &[command, "--help"]).stdout;
         assert!(String::from_utf8(text).unwrap().contains("Example"), "{command}");
+    }
+    for action in ["list", "fetch", "verify", "path"] {
+        let text = shafer(folder.path(), &["data", action, "--help"]).stdout;
+        assert!(String::from_utf8(text).unwrap().contains("Example"), "{action}");
     }
     assert!(shafer(folder.path(), &["man"]).stdout.starts_with(b".ie"));
 }

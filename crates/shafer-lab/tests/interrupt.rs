@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -36,15 +37,21 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 /// Interrupts a program whose output has been begun.
 fn interrupt(mut child: Child, folder: &Path) {
     wait_until("no output was begun", || files(folder) > 0);
+    assert_eq!(stop(&mut child), "shafer: -: interrupted; nothing was written\n");
+    assert_eq!(files(folder), 0);
+}
+
+/// Interrupts a program, and gives what it says.
+fn stop(child: &mut Child) -> String {
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     wait_until("did not stop", || child.try_wait().unwrap().is_some());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    assert!(output.stdout.is_empty());
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text, "shafer: -: interrupted; nothing was written\n");
-    assert_eq!(files(folder), 0);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let (mut output, mut text) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(output, "");
+    text
 }
 
 const JOBS: [[&str; 4]; 2] =
@@ -75,4 +82,31 @@ fn while_the_next_row_does_not_come() {
         stdin.write_all(b"0.5,1.5,-2\n1,2,3\n").unwrap();
         interrupt(child, folder.path());
     }
+}
+
+/// What has come so far is kept, and the program that fetches it does not go on alone.
+#[test]
+fn while_a_mirror_is_slow() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mirror = format!("http://{}", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 1000]);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\nbeginning").unwrap();
+        // Until the other side hangs up.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let arguments = ["data", "fetch", "mnist", "--data-dir", ".", "--mirror", &mirror];
+    let mut child = start(folder.path(), &arguments);
+    let part = folder.path().join("mnist/train-images-idx3-ubyte.gz.part");
+    wait_until("nothing came", || std::fs::read(&part).is_ok_and(|part| part == b"beginning"));
+    let expected = "shafer: interrupted; what has been fetched is kept, and the same command goes on \
+                    from there\n";
+    assert_eq!(stop(&mut child), expected);
+    server.join().unwrap();
+    assert!(part.exists());
 }

@@ -1,0 +1,136 @@
+//! From a data set's name to what is in it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::catalogue::{ImageSet, Set};
+use super::find::Form;
+use super::idx::read_idx;
+use super::images::Images;
+use super::png_folders::read_png_folders;
+use super::scene::Scene;
+use crate::{Error, Result};
+
+/// The part of a data set that something is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// To train on.
+    Train,
+    /// To choose by, during training.
+    Val,
+    /// To test on.
+    Test,
+}
+
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Train => "train",
+            Self::Val => "val",
+            Self::Test => "test",
+        })
+    }
+}
+
+impl Set {
+    /// The images of a split, found as [`find`](Self::find) does. They are in the order of their
+    /// file; those of a set that comes as PNG too have no such order, and are sorted by class and
+    /// pixels, so that every source gives the same.
+    ///
+    /// ```
+    /// use shafer_data::dataset::{Split, set};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let root = folder.path().to_owned();
+    /// let error = set("mnist")?.images(Split::Val, &[root.clone()]).unwrap_err();
+    /// assert_eq!(error.to_string(), "mnist: has no split val; there are train and test");
+    /// std::fs::create_dir(root.join("mnist"))?;
+    /// for (name, contents) in [
+    ///     ("train-images-idx3-ubyte", &b"\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x02abcd"[..]),
+    ///     ("train-labels-idx1-ubyte", b"\0\0\x08\x01\0\0\0\x02\x07\x04"),
+    ///     ("t10k-images-idx3-ubyte", b""),
+    ///     ("t10k-labels-idx1-ubyte", b""),
+    /// ] {
+    ///     std::fs::write(root.join("mnist").join(name), contents)?;
+    /// }
+    /// let images = set("mnist")?.images(Split::Train, &[root])?;
+    /// assert_eq!(images.labels, [7, 4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn images(&self, split: Split, folders: &[PathBuf]) -> Result<Images> {
+        let Some(set) = &self.images else {
+            return Err(Error::request(&self.name, "is not a set of images"));
+        };
+        let pair = match split {
+            Split::Train => Some(&set.train),
+            Split::Val => None,
+            Split::Test => set.test.as_ref(),
+        };
+        let Some(pair) = pair else {
+            let there =
+                if set.test.is_some() { "there are train and test" } else { "there is train" };
+            let problem = format!("has no split {split}; {there}");
+            return Err(Error::request(&self.name, problem));
+        };
+        let found = self.find(folders)?;
+        let images = match (found.path(&pair.images), found.path(&pair.labels), &found.form) {
+            (Some(images), Some(labels), Form::Files(_)) => read_idx(images, labels)?,
+            _ => read_png_folders(&found.place, &set.classes)?,
+        };
+        check_labels(&found.place.display().to_string(), set, &images)?;
+        Ok(if set.png.is_some() { images.sorted() } else { images })
+    }
+
+    /// The scenes of a split of a fold, found as [`find`](Self::find) does. A fold tests on whole
+    /// scenes, and trains on the beginnings and chooses by the ends of the others.
+    ///
+    /// ```
+    /// use shafer_data::dataset::{Split, set};
+    ///
+    /// let error = set("ethucy")?.scenes("oxford", Split::Test, &[]).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "ethucy: has no fold oxford; there are eth, hotel, univ, zara1, zara2"
+    /// );
+    /// # Ok::<(), shafer_data::Error>(())
+    /// ```
+    pub fn scenes(&self, fold: &str, split: Split, folders: &[PathBuf]) -> Result<Vec<Scene>> {
+        let Some(set) = &self.pedestrians else {
+            return Err(Error::request(&self.name, "is not a set of pedestrians"));
+        };
+        let Some(tested) = set.folds.get(fold) else {
+            let folds: Vec<&str> = set.folds.keys().map(String::as_str).collect();
+            let problem = format!("has no fold {fold}; there are {}", folds.join(", "));
+            return Err(Error::request(&self.name, problem));
+        };
+        let (test, ending) = match split {
+            Split::Train => (false, "_train.txt"),
+            Split::Val => (false, "_val.txt"),
+            Split::Test => (true, ".txt"),
+        };
+        let scenes = set.scenes.iter().filter(|scene| tested.contains(scene) == test);
+        let names: Vec<String> = scenes.map(|scene| format!("{scene}{ending}")).collect();
+        let texts = self.find(folders)?.read(&names)?;
+        let scene = |(name, (label, text)): (&String, (String, Vec<u8>))| {
+            // An error is about the file; the scene has its name.
+            let scene = Scene::parse(&label, &text)?;
+            Ok(Scene { name: name.trim_end_matches(".txt").to_owned(), ..scene })
+        };
+        names.iter().zip(texts).map(scene).collect()
+    }
+}
+
+/// A label beyond the classes would be an index beyond every table of them.
+fn check_labels(label: &str, set: &ImageSet, images: &Images) -> Result<()> {
+    let classes = set.classes.len();
+    match images.labels.iter().position(|&class| usize::from(class) >= classes) {
+        None => Ok(()),
+        Some(index) => {
+            let problem = format!(
+                "the label of image {index} is {}, but there are {classes} classes",
+                images.labels[index]
+            );
+            Err(Error::format(label, problem, "fetch the labels again"))
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The real data sets, where they are: in the folder that `SHAFER_DATA` names, or in `../shared/data`
+//! beside the repository. Elsewhere there is nothing to test.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use shafer_data::dataset::{Set, Split, set, stratified, walk};
+
+/// The set and the folders it is in, if it is there. The system's own folders do not count: a test
+/// has to give the same result for all who have the folder.
+fn real(name: &str) -> Option<(Set, [PathBuf; 1])> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let root = std::env::var_os("SHAFER_DATA").map_or(beside, PathBuf::from);
+    let set = Set { system: Vec::new(), ..set(name).unwrap().clone() };
+    root.join(name).is_dir().then_some((set, [root]))
+}
+
+#[track_caller]
+fn verified(set: &Set, root: &[PathBuf]) {
+    for check in set.find(root).unwrap().verify() {
+        assert_eq!(check.problem, None);
+    }
+}
+
+fn class_counts(labels: &[u8]) -> Vec<usize> {
+    let mut counts = vec![0; 10];
+    for &label in labels {
+        counts[usize::from(label)] += 1;
+    }
+    counts
+}
+
+/// The counts that its authors give.
+#[test]
+fn mnist() {
+    let Some((set, root)) = real("mnist") else { return };
+    verified(&set, &root);
+    let train = set.images(Split::Train, &root).unwrap();
+    assert_eq!((train.len(), train.rows, train.columns), (60_000, 28, 28));
+    let counts = class_counts(&train.labels);
+    assert_eq!(counts, [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]);
+    assert_eq!(train.labels[..5], [5, 0, 4, 1, 9]);
+    let test = set.images(Split::Test, &root).unwrap();
+    let counts = class_counts(&test.labels);
+    assert_eq!(counts, [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]);
+
+    let tenth = stratified(&train.labels, 0.1, &mut StdRng::seed_from_u64(3)).unwrap();
+    let counts = class_counts(&train.select(&tenth).labels);
+    assert_eq!(counts, [592, 674, 596, 613, 584, 542, 592, 627, 585, 595]);
+    let groups = set.images.as_ref().unwrap().groups.of_labels(&train.labels).unwrap();
+    assert_eq!(groups.iter().map(|&group| u32::from(group)).sum::<u32>(), 30_508);
+}
+
+#[test]
+fn fashion() {
+    let Some((set, root)) = real("fashion") else { return };
+    verified(&set, &root);
+    let train = set.images(Split::Train, &root).unwrap();
+    assert_eq!(class_counts(&train.labels), [6000; 10]);
+    let test = set.images(Split::Test, &root).unwrap();
+    assert_eq!(class_counts(&test.labels), [1000; 10]);
+    let groups = set.images.as_ref().unwrap().groups.of_labels(&train.labels).unwrap();
+    assert_eq!(groups.iter().map(|&group| u32::from(group)).sum::<u32>(), 30_000);
+}
+
+#[test]
+fn notmnist() {
+    let Some((set, root)) = real("notmnist") else { return };
+    verified(&set, &root);
+    let train = set.images(Split::Train, &root).unwrap();
+    assert_eq!((train.len(), train.rows, train.columns), (18_724, 28, 28));
+    assert!(class_counts(&train.labels).iter().all(|n| (1871..=1873).contains(n)));
+    assert!(train.labels.is_sorted());
+}
+
+/// Counted by hand: `cut -f2 FILE | sort -u | wc -l`.
+const AGENTS: [(&str, [usize; 3]); 8] = [
+    ("biwi_eth", [360, 250, 120]),
+    ("biwi_hotel", [389, 311, 81]),
+    ("crowds_zara01", [148, 125, 29]),
+    ("crowds_zara02", [204, 171, 47]),
+    ("crowds_zara03", [137, 106, 33]),
+    ("students001", [415, 375, 96]),
+    ("students003", [434, 364, 92]),
+    ("uni_examples", [118, 96, 24]),
+];
+
+#[test]
+fn ethucy() {
+    let Some((set, root)) = real("ethucy") else { return };
+    verified(&set, &root);
+    let expected: BTreeMap<String, usize> = AGENTS
+        .iter()
+        .flat_map(|(scene, counts)| {
+            ["", "_train", "_val"].map(|part| format!("{scene}{part}")).into_iter().zip(*counts)
+        })
+        .collect();
+    let mut seen = BTreeMap::new();
+    for fold in set.pedestrians.as_ref().unwrap().folds.keys() {
+        for split in [Split::Train, Split::Val, Split::Test] {
+            for scene in set.scenes(fold, split, &root).unwrap() {
+                // Nobody leaves and comes back.
+                assert!(scene.tracks.iter().all(|track| track.stretches().count() == 1));
+                assert_eq!(scene.repeated, 0);
+                seen.insert(scene.name, scene.tracks.len());
+            }
+        }
+    }
+    // The whole of zara03 and of the examples is in no fold's test.
+    assert_eq!(seen.len(), 22);
+    for (scene, agents) in seen {
+        assert_eq!(agents, expected[&scene], "{scene}");
+    }
+}
+
+/// The archive has a folder for each split of each fold: they are what the catalogue says.
+#[test]
+fn folds_are_those_of_the_archive() {
+    let Some((set, root)) = real("ethucy") else { return };
+    let found = set.find(&root).unwrap();
+    if found.place().is_dir() {
+        return;
+    }
+    let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    walk(found.place(), &|path| path.extension().is_some_and(|e| e == "txt"), &mut |path, _| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let folder = path.parent().unwrap().strip_prefix("raw").unwrap();
+        folders.entry(folder.display().to_string()).or_default().push(name);
+        Ok(())
+    })
+    .unwrap();
+    for fold in set.pedestrians.as_ref().unwrap().folds.keys() {
+        for split in [Split::Train, Split::Val, Split::Test] {
+            let mut there = folders[&format!("{fold}/{split}")].clone();
+            there.sort();
+            let scenes = set.scenes(fold, split, &root).unwrap();
+            assert_eq!(scenes.into_iter().map(|scene| scene.name).collect::<Vec<_>>(), there);
+        }
+    }
+}

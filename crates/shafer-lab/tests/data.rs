@@ -1,0 +1,58 @@
+//! `shafer data` as a user runs it, without a network.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{complaint, json, shafer};
+use serde_json::Value;
+
+#[test]
+fn data_sets_are_found_and_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let missing = complaint(folder, &["data", "path", "mnist", "--data-dir", "here"]);
+    let cache = folder.join("cache/shafer/mnist");
+    let expected = format!(
+        "shafer: mnist: is not in here/mnist, nor in {}; `shafer data fetch mnist` gets it",
+        cache.display()
+    );
+    assert_eq!(missing, expected);
+    let message = complaint(folder, &["data", "verify", "--data-dir", "here", "mnist"]);
+    assert_eq!(message, expected);
+    let message = complaint(folder, &["data", "path", "emnist"]);
+    assert!(message.starts_with("shafer: emnist: is not a known data set; there are mnist, "));
+
+    // Files of the right names and nothing in them.
+    std::fs::create_dir_all(folder.join("here/mnist")).unwrap();
+    for part in ["train", "t10k"] {
+        for kind in ["images-idx3-ubyte", "labels-idx1-ubyte.gz"] {
+            std::fs::write(folder.join(format!("here/mnist/{part}-{kind}")), "").unwrap();
+        }
+    }
+    let path = shafer(folder, &["data", "path", "mnist", "--data-dir", "here"]).stdout;
+    assert_eq!(path, b"here/mnist\n");
+    let listed = json(folder, &["data", "list", "mnist", "ethucy", "--data-dir", "here", "--json"]);
+    assert_eq!(listed[0]["place"], "here/mnist");
+    assert_eq!((&listed[1]["set"], &listed[1]["place"]), (&"ethucy".into(), &Value::Null));
+    let text = shafer(folder, &["data", "list"]).stdout;
+    assert!(String::from_utf8(text).unwrap().contains("`shafer data fetch mnist` gets it"));
+
+    let output = shafer(folder, &["data", "verify", "mnist", "--data-dir", "here", "--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let verified: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(verified[0]["files"][0]["right"], false);
+    let problem = verified[0]["files"][0]["problem"].as_str().unwrap();
+    assert!(problem.contains("train-images-idx3-ubyte: has 0 bytes, not 47040016; "), "{problem}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "shafer: 4 files are wrong; `shafer data fetch` gets them again\n");
+
+    // Nobody listens there, and with a mirror nobody else is asked.
+    let mirror = "http://127.0.0.1:1";
+    let message = complaint(folder, &["data", "fetch", "mnist", "--mirror", mirror]);
+    assert!(
+        message.starts_with("shafer: cannot fetch train-images-idx3-ubyte: http://127.0.0.1:1/")
+    );
+    assert_eq!(std::fs::read_dir(cache).unwrap().count(), 1, "only the lock");
+    let message = complaint(folder, &["data", "fetch", "miniimagenet"]);
+    assert!(message.contains("has to be got by hand"), "{message}");
+}
