@@ -3,6 +3,8 @@
 mod cli;
 mod commands;
 mod compare;
+#[allow(dead_code, unused_imports, reason = "what trains the networks calls it")]
+mod experiment;
 mod explain;
 mod head;
 mod interrupt;
