@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Compare(Compare),
     Heads(Heads),
+    Report(Report),
     Completions(Completions),
     /// Print the manual page
     Man,
@@ -171,6 +172,22 @@ pub(crate) struct Heads {
     /// .safetensors, .pt, .pth, .bin or .onnx; nothing in it is executed
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
+}
+
+/// Draw the figures and the report of experiments again
+///
+/// Reads results.json in the folder of each run and writes, beside it, report.html and the folder
+/// figures, with every figure as SVG and as PNG. Nothing is trained or computed anew. The page needs
+/// nothing but itself.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer report runs/mnist
+  shafer report runs/* --json")]
+pub(crate) struct Report {
+    /// Folders of runs
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
 }
 
 /// Print a completion script

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
@@ -15,7 +15,7 @@ use crate::head::HeadReader;
 use crate::progress::Progress;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
-use crate::{compare, explain, interrupt, sparsify};
+use crate::{compare, explain, interrupt, report, sparsify};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -34,6 +34,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Command::Explain(arguments) => run_explain(cli, arguments),
         Command::Compare(arguments) => run_compare(cli, arguments),
         Command::Heads(arguments) => run_heads(cli, &arguments.model),
+        Command::Report(arguments) => run_report(cli, &arguments.folders),
         Command::Completions(arguments) => {
             let mut command = Cli::command();
             let mut script = Vec::new();
@@ -49,7 +50,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 }
 
 /// Says what went wrong in one line, and gives the exit code for it.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
     let broken_pipe = error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
     });
@@ -171,6 +172,29 @@ fn run_heads(cli: &Cli, model: &Path) -> Result<()> {
     let lines: Vec<String> =
         heads.iter().map(|head| format!("{head}: {}\n", head.reason)).collect();
     print(&lines.concat())
+}
+
+fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
+    // All are read before any is drawn, so that a bad one is known at once.
+    let runs = folders
+        .iter()
+        .map(|folder| Ok((folder, report::read(folder)?)))
+        .collect::<Result<Vec<_>>>()?;
+    let mut drawn = Vec::new();
+    for (folder, results) in runs {
+        interrupt::check()?;
+        drawn.push(report::draw(folder, &results)?);
+    }
+    if cli.json {
+        return print_json(&drawn);
+    }
+    if cli.quiet {
+        return Ok(());
+    }
+    let line = |run: &report::Drawn| {
+        format!("{}: {}, {} figures\n", run.data_set, run.report.display(), run.figures.len() / 2)
+    };
+    print(&drawn.iter().map(line).collect::<String>())
 }
 
 fn open(input: &Input) -> Result<Rows> {

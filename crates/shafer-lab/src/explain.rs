@@ -7,6 +7,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use shafer::{Belief, Evidence, Logits, Softmax, Transform, TransformExt};
 
+use crate::terminal::bar;
+
 /// What the evidence says about a row, and what a transform makes of it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Explanation {
@@ -115,7 +117,7 @@ pub(crate) fn render(explanation: &Explanation, most: usize) -> String {
             format!("{:.4}", class.plausibility),
             format!("{:.4}", class.softmax),
             if class.kept { format!("{:.4}", class.probability) } else { "dropped".to_owned() },
-            bar(class.probability, largest),
+            bar(class.probability, largest, BAR),
         ]);
     }
     for column in table.column_iter_mut().skip(1).take(6) {
@@ -147,16 +149,6 @@ pub(crate) fn render(explanation: &Explanation, most: usize) -> String {
     text
 }
 
-/// A bar of eighths of a character.
-fn bar(value: f64, largest: f64) -> String {
-    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    if largest <= 0.0 {
-        return String::new();
-    }
-    let eighths = (value / largest * (BAR * 8) as f64).round() as usize;
-    "█".repeat(eighths / 8) + PARTS[eighths % 8]
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
@@ -175,12 +167,5 @@ mod tests {
         let text = render(&e, 3);
         assert!(text.contains("row 3: evidential keeps 1 of 4 classes"));
         assert!(text.contains("1 less probable classes are not shown"));
-    }
-
-    #[test]
-    fn bars_have_eighths() {
-        assert_eq!(bar(1.0, 1.0), "█".repeat(BAR));
-        assert_eq!(bar(0.0, 1.0), "");
-        assert_eq!(bar(1.0, (BAR * 8) as f64), "▏");
     }
 }

@@ -6,13 +6,19 @@ mod compare;
 #[allow(dead_code, unused_imports, reason = "what trains the networks calls it")]
 mod experiment;
 mod explain;
+mod figure;
 mod head;
 mod interrupt;
 mod method;
+mod page;
+mod paper;
 mod progress;
+mod report;
 mod sparsify;
 mod stream;
 mod summary;
+#[allow(dead_code, reason = "what shows a trained network calls it")]
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -21,6 +27,6 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     match commands::run(&cli::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => commands::report(&error),
+        Err(error) => commands::report_error(&error),
     }
 }
