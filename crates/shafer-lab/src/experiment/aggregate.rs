@@ -11,8 +11,9 @@ use shafer::{
 };
 
 use super::results::{
-    Bars, ByQuery, Curve, EXPERIMENT, Evolution, Exemplar, Final, Gains, ImageResults, Improvement,
-    MethodName, QueryBars, Reduced, Table, TargetFrom, Training, VERSION, WithoutCollapsed,
+    BOTH, Bars, ByQuery, Curve, EXPERIMENT, Evolution, Exemplar, Final, Gains, ImageResults,
+    Improvement, MethodName, QueryBars, Reduced, Table, TargetFrom, Training, VERSION,
+    WithoutCollapsed, check_queries,
 };
 use super::seed_record::{Checkpoint, LatentClass, SeedRecord};
 use super::statistics::{CONFIDENCE, Gain, Summary, mean};
@@ -42,6 +43,7 @@ impl ImageResults {
     /// The target distribution comes from the last checkpoint unless `meta` says otherwise, classes lie
     /// at `k / (K - 1)` for the Wasserstein distance, and everything is computed in double precision.
     pub(crate) fn aggregate(meta: &Meta, records: &[SeedRecord]) -> Result<Self> {
+        check_queries(&meta.queries)?;
         let Some(classes) = records.iter().find_map(SeedRecord::classes) else {
             bail!("there is no training with a checkpoint");
         };
@@ -443,9 +445,6 @@ impl Context<'_> {
         Ok(Some(Exemplar { seed: seed.record.seed, latents: latents.clone(), queries: bars }))
     }
 }
-
-/// What the mean of both queries is called beside them.
-pub(crate) const BOTH: &str = "both";
 
 /// The queries that a classifier takes the latent classes for.
 fn judged(latents: &[LatentClass]) -> Option<Vec<usize>> {

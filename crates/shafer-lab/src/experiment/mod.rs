@@ -13,11 +13,11 @@ pub(crate) mod synthetic;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use aggregate::{BOTH, Meta};
+pub(crate) use aggregate::Meta;
 pub(crate) use image::GreyImage;
 pub(crate) use results::{
-    Bars, Curve, Evolution, Exemplar, Final, Gains, ImageResults, Improvement, QueryBars, Reduced,
-    Table, TargetFrom, Training,
+    BOTH, Bars, Curve, Evolution, Exemplar, Final, Gains, ImageResults, Improvement, QueryBars,
+    Reduced, Table, TargetFrom, Training,
 };
 pub(crate) use seed_record::{Checkpoint, Judgement, LatentClass, Losses, SeedRecord};
 pub(crate) use statistics::{Gain, Interval, Summary};

@@ -19,6 +19,9 @@ pub(super) const VERSION: u32 = 1;
 /// What the results are of.
 pub(super) const EXPERIMENT: &str = "image";
 
+/// What the mean of both queries is called beside them.
+pub(crate) const BOTH: &str = "both";
+
 /// By query, then by method.
 pub(crate) type Table<T> = BTreeMap<String, BTreeMap<String, T>>;
 /// By query.
@@ -269,6 +272,21 @@ impl ImageResults {
 
     /// Drawings rely on it: every curve has a point for each iteration, every image a class.
     fn check(&self) -> Result<()> {
+        check_queries(&self.queries)?;
+        let counts = self.reduced.iter().map(|r| (r.seeds, r.collapsed, r.diverged));
+        for (seeds, collapsed, diverged) in
+            counts.chain([(self.seeds, self.collapsed, self.diverged)])
+        {
+            if collapsed.saturating_add(diverged) > seeds {
+                bail!("{collapsed} collapsed and {diverged} diverged seeds are more than {seeds}");
+            }
+        }
+        if !self.reduced.is_sorted_by(|a, b| a.fraction < b.fraction) {
+            bail!("the fractions of reduced data do not increase");
+        }
+        if !self.evolution.iterations.is_sorted() {
+            bail!("the iterations do not increase");
+        }
         let evolutions =
             [Some(&self.evolution), self.without_collapsed.as_ref().map(|w| &w.evolution)];
         for evolution in evolutions.into_iter().flatten() {
@@ -297,6 +315,15 @@ impl ImageResults {
         }
         Ok(())
     }
+}
+
+/// The queries are keys of tables, beside one for both.
+pub(super) fn check_queries([first, second]: &[String; 2]) -> Result<()> {
+    if first == second || [first, second].into_iter().any(|query| query.is_empty() || query == BOTH)
+    {
+        bail!("two queries with names of their own are needed, not {first:?} and {second:?}");
+    }
+    Ok(())
 }
 
 impl Curve {

@@ -3,7 +3,6 @@
 
 use serde::Deserialize;
 
-use super::aggregate::BOTH;
 use super::results::{ByQuery, TargetFrom};
 use super::synthetic::{meta, record, records, results};
 use super::*;
@@ -306,6 +305,9 @@ fn files_that_cannot_be_read_say_why() {
             "points for 1 iterations",
         ),
         (fault(&|json| json["classes"] = 9.into()), "10 latent classes are decoded of 9"),
+        (fault(&|json| json["diverged"] = 9.into()), "9 diverged seeds are more than 8"),
+        (fault(&|json| json["reduced"][0]["fraction"] = 0.8.into()), "fractions of reduced data"),
+        (fault(&|json| json["queries"][0] = "odd".into()), "two queries with names of their own"),
     ];
     for (found, expected) in faults {
         assert!(found.contains("results.json: ") && found.contains(expected), "{found}");

@@ -39,6 +39,13 @@ pub(super) struct Series {
 pub(super) struct LineStyle {
     pub(super) colour: Colour,
     pub(super) dash: &'static [f64],
+    pub(super) width: f64,
+}
+
+impl LineStyle {
+    pub(super) fn stroke(self) -> Stroke {
+        Stroke { colour: self.colour, width: self.width, dash: self.dash }
+    }
 }
 
 /// A number with its error.
@@ -169,7 +176,7 @@ impl Area {
     }
 
     /// Stretches of points that have a mean.
-    fn runs<'a>(series: &'a Series) -> impl Iterator<Item = &'a [Measured]> {
+    fn runs(series: &Series) -> impl Iterator<Item = &[Measured]> {
         series.points.split(|point| point.mean.is_none()).filter(|run| !run.is_empty())
     }
 
@@ -186,20 +193,19 @@ impl Area {
     }
 
     fn curves(&self, drawing: &mut Drawing, series: &Series) {
-        let LineStyle { colour, dash } = series.line;
         for run in Self::runs(series) {
             let points: Vec<Point> =
                 run.iter().filter_map(|p| Some([self.x(p.x), self.y(p.mean?)])).collect();
             // A line from a point to itself would not be seen.
             match points[..] {
-                [[x, y]] => drawing.rectangle([x - 2.5, y - 2.5], 5.0, 5.0, colour),
-                _ => drawing.line(&points, Stroke { colour, width: 1.8, dash }),
+                [[x, y]] => drawing.rectangle([x - 2.5, y - 2.5], 5.0, 5.0, series.line.colour),
+                _ => drawing.line(&points, series.line.stroke()),
             }
         }
     }
 
     fn points(&self, drawing: &mut Drawing, series: &Series, aside: f64) {
-        let LineStyle { colour, dash } = series.line;
+        let colour = series.line.colour;
         for run in Self::runs(series) {
             let mut line = Vec::new();
             for point in run {
@@ -215,7 +221,7 @@ impl Area {
                 drawing.rectangle([x - 2.5, y - 2.5], 5.0, 5.0, colour);
             }
             if line.len() > 1 {
-                drawing.line(&line, Stroke { colour, width: 1.4, dash });
+                drawing.line(&line, series.line.stroke());
             }
         }
     }

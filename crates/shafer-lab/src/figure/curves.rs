@@ -118,8 +118,8 @@ pub(super) fn evidence(results: &ImageResults) -> Figure {
         ("Internal conflict", "conflict between classes", &evolution.internal_conflict),
     ];
     let styles = [
-        LineStyle { colour: colour::QUERIES[0], dash: &[] },
-        LineStyle { colour: colour::QUERIES[1], dash: &[7.0, 3.0] },
+        LineStyle { colour: colour::QUERIES[0], dash: &[], width: 1.8 },
+        LineStyle { colour: colour::QUERIES[1], dash: &[7.0, 3.0], width: 1.8 },
     ];
     let panels = parts.map(|(title, label, curves)| {
         let of_query =

@@ -88,6 +88,10 @@ impl Drawing {
         Self { width, height, items: Vec::new() }
     }
 
+    pub(crate) fn width(&self) -> f64 {
+        self.width
+    }
+
     pub(super) fn line(&mut self, points: &[Point], stroke: Stroke) {
         let (points, stroke) = (points.to_vec(), Some(stroke));
         self.items.push(Item::Shape { points, closed: false, fill: None, stroke });

@@ -36,7 +36,7 @@ pub(crate) struct Figure {
     pub(crate) note: String,
     pub(crate) legend: Vec<Key>,
     /// Panels beside each other in a file.
-    columns: usize,
+    pub(crate) columns: usize,
     pub(crate) panels: Vec<Panel>,
 }
 
@@ -151,9 +151,8 @@ impl Key {
         let middle = SIGN_HEIGHT / 2.0;
         let mut drawing = Drawing::new(WIDTH, SIGN_HEIGHT);
         match self.sign {
-            Sign::Line(LineStyle { colour, dash }) => {
-                drawing
-                    .line(&[[0.0, middle], [WIDTH, middle]], Stroke { colour, width: 2.4, dash });
+            Sign::Line(line) => {
+                drawing.line(&[[0.0, middle], [WIDTH, middle]], line.stroke());
             }
             Sign::Block(colour) => drawing.rectangle([7.0, 0.0], 14.0, SIGN_HEIGHT, colour),
             Sign::Mark => drawing.line(&[[4.0, middle], [24.0, middle]], Stroke::new(INK, 2.0)),
@@ -166,15 +165,16 @@ impl Key {
     }
 }
 
-/// How a method is drawn. Colours alone are not enough for everybody, so that dashes differ too.
+/// How a method is drawn. Colours alone are not enough for everybody: dashes and widths differ too.
 fn line_of(title: &str) -> LineStyle {
     let dash: &[f64] = match title.split(' ').next().unwrap_or_default() {
         method::SOFTMAX | "sparsegen-hg" | "top-p" => &[7.0, 3.0],
-        method::SPARSEMAX | "entmax" | "min-p" => &[2.0, 2.5],
+        "entmax" | "min-p" => &[2.0, 2.5],
         "sparsegen-lin" | "top-k" => &[9.0, 3.0, 2.0, 3.0],
         _ => &[],
     };
-    LineStyle { colour: colour::of_method(title), dash }
+    let width = if title == method::EVIDENTIAL { 2.2 } else { 1.6 };
+    LineStyle { colour: colour::of_method(title), dash, width }
 }
 
 /// The paper's three, then the other projections onto the simplex, then the cut-offs; of each method

@@ -2,26 +2,30 @@
 
 use super::chart::{self, Chart, Marks, Measured, Series};
 use super::{Figure, Key, Panel, groups, line_of};
-use crate::experiment::{Final, ImageResults, Summary, Table};
+use crate::experiment::{Final, ImageResults, Reduced, Summary, Table};
 use crate::paper;
+
+/// One of the distances.
+type Metric = (&'static str, fn(&Final) -> &Table<Summary>);
+
+const METRICS: [Metric; 2] = [
+    ("Bhattacharyya distance", |values| &values.bhattacharyya),
+    ("Wasserstein distance", |values| &values.wasserstein),
+];
 
 /// Final distances by the share of the training set; `None` if there is only the whole.
 pub(super) fn reduced(results: &ImageResults) -> Option<Figure> {
     const X_LABEL: &str = "fraction of the training set";
     let (first, last) = (results.reduced.first()?, results.reduced.last()?);
     let [methods, ..] = groups(results);
-    let metrics: [(&str, fn(&Final) -> &Table<Summary>); 2] = [
-        ("Bhattacharyya distance", |values| &values.bhattacharyya),
-        ("Wasserstein distance", |values| &values.wasserstein),
-    ];
     let x_ticks: Vec<(f64, String)> =
         results.reduced.iter().map(|r| (r.fraction, r.fraction.to_string())).collect();
     let room = 0.06 * (last.fraction - first.fraction);
     let mut panels = Vec::new();
-    for (metric, table) in metrics {
+    for (metric, table) in METRICS {
         let of_query = |query: &String| -> Vec<Series> {
             let series = |&(name, title): &(&str, &str)| {
-                let point = |reduced: &crate::experiment::Reduced| {
+                let point = |reduced: &Reduced| {
                     let value = table(&reduced.final_values).get(query)?.get(name)?;
                     let Summary { mean, se, infinite, .. } = *value;
                     Some(Measured { x: reduced.fraction, mean, se, infinite: infinite > 0 })

@@ -5,12 +5,10 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::claims::{self, Verdict};
-use crate::experiment::{
-    BOTH, Final, Gain, Gains, ImageResults, Improvement, Summary, Table, TargetFrom,
-};
-use crate::figure::colour::{GRID, INK, SOFT, WRONG, of_method};
+use super::tables;
+use crate::experiment::{Final, ImageResults, TargetFrom, Training};
+use crate::figure::colour::{GRID, INK, SOFT, WRONG};
 use crate::figure::{Figure, Paper};
-use crate::method::{SOFTMAX, SPARSEMAX};
 use crate::page::{self, escaped, filled};
 use crate::paper::{self, DataSet};
 
@@ -37,8 +35,8 @@ pub(super) fn html(results: &ImageResults, figures: &[Figure]) -> Result<String>
             ("notes", &notes(results)),
             ("claims", &claims(results)),
             ("target", target),
-            ("values", &values(results)),
-            ("improvement", &improvements(results)),
+            ("values", &tables::values(results)),
+            ("improvement", &tables::improvements(results)),
             ("figures", &figure_sections(results, figures)?),
             ("seeds", &seeds(results)),
             ("provenance", &provenance(results)),
@@ -88,7 +86,11 @@ fn notes(results: &ImageResults) -> String {
     if let Some(paper) = paper.filter(|paper| *paper > results.seeds) {
         notes.push(format!("The paper has {paper} seeds, this run {}.", results.seeds));
     }
-    notes.iter().map(|note| format!("<li>{}</li>", escaped(note))).collect()
+    let mut html = String::new();
+    for note in notes {
+        let _ = write!(html, "<li>{}</li>", escaped(&note));
+    }
+    html
 }
 
 fn claims(results: &ImageResults) -> String {
@@ -103,11 +105,14 @@ fn claims(results: &ImageResults) -> String {
     for answer in answers {
         let verdict = match answer.verdict {
             Some(Verdict::Holds) => r#"<td class="verdict holds">✓ holds</td>"#,
+            Some(Verdict::OtherNumber) => {
+                r#"<td class="verdict holds">✓ better, another number</td>"#
+            }
             Some(Verdict::Open) => r#"<td class="verdict open">○ open</td>"#,
             Some(Verdict::Fails) => r#"<td class="verdict fails">✕ does not hold</td>"#,
             None => "<td></td>",
         };
-        let number = if answer.number.is_empty() { "no number" } else { answer.number };
+        let number = if answer.number.is_empty() { "no number" } else { &answer.number };
         let _ = writeln!(
             html,
             r#"<tr><th scope="row">{}</th><td data-label="paper">{} <small>{}</small></td><td data-label="ours">{}</td>{verdict}</tr>"#,
@@ -118,127 +123,6 @@ fn claims(results: &ImageResults) -> String {
         );
     }
     html + "</tbody></table>"
-}
-
-/// The tables of final values: over all seeds, and over those that did not collapse.
-fn values(results: &ImageResults) -> String {
-    let mut html = values_table(results, &results.final_values, "All seeds that did not diverge");
-    if let Some(without) = &results.without_collapsed {
-        html += &values_table(results, &without.final_values, "Without collapsed seeds");
-    }
-    html
-}
-
-fn values_table(results: &ImageResults, values: &Final, caption: &str) -> String {
-    let percent = values.wrong.as_ref().map(|wrong| ("wrong samples, %", wrong, 100.0, 1, true));
-    let groups: Vec<(&str, &Table<Summary>, f64, usize, bool)> = [
-        Some(("Bhattacharyya distance", &values.bhattacharyya, 1.0, 4, true)),
-        Some(("Wasserstein distance", &values.wasserstein, 1.0, 4, true)),
-        Some(("classes kept", &values.kept, 1.0, 2, false)),
-        percent,
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let mut head = String::new();
-    let mut queries = String::new();
-    for (title, ..) in &groups {
-        let _ = write!(head, r#"<th scope="colgroup" colspan="2">{title}</th>"#);
-        for query in &results.queries {
-            let _ = write!(queries, r#"<th scope="col">{}</th>"#, escaped(query));
-        }
-    }
-    let mut html = format!(
-        r#"<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="values"><caption>{caption}</caption><thead><tr><th scope="col" rowspan="2">method</th>{head}</tr><tr>{queries}</tr></thead><tbody>
-"#
-    );
-    for method in &results.methods {
-        let (name, title) = (&method.name, escaped(&method.title));
-        let _ = write!(
-            html,
-            r#"<tr><th scope="row"><i style="background:{}"></i>{title}</th>"#,
-            of_method(&method.title)
-        );
-        for (_, table, scale, decimals, lower_is_better) in &groups {
-            for query in &results.queries {
-                let summary = table.get(query).and_then(|methods| methods.get(name));
-                let best = *lower_is_better && lowest(table, query) == Some(name);
-                let text = summary.map_or_else(|| "–".to_owned(), |s| cell(s, *scale, *decimals));
-                let text = if best { format!("<b>{text}</b>") } else { text };
-                let _ = write!(html, "<td>{text}</td>");
-            }
-        }
-        html += "</tr>\n";
-    }
-    html + "</tbody></table></div>\n"
-}
-
-/// The method with the lowest mean. One that is infinitely far off for a seed is not a candidate.
-fn lowest<'a>(table: &'a Table<Summary>, query: &str) -> Option<&'a String> {
-    let finite = table.get(query)?.iter().filter(|(_, summary)| summary.infinite == 0);
-    let means = finite.filter_map(|(name, summary)| Some((name, summary.mean?)));
-    means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
-}
-
-fn cell(summary: &Summary, scale: f64, decimals: usize) -> String {
-    let mut text =
-        summary.mean.map_or_else(|| "–".to_owned(), |m| format!("{:.decimals$}", m * scale));
-    if let Some(se) = summary.se {
-        let _ = write!(text, " <small>± {:.decimals$}</small>", se * scale);
-    }
-    if summary.infinite > 0 {
-        let _ = write!(text, r#" <span class="infinite">+{}∞</span>"#, summary.infinite);
-    }
-    text
-}
-
-fn improvements(results: &ImageResults) -> String {
-    let mut html =
-        improvement_table(results, &results.improvement, "All seeds that did not diverge");
-    if let Some(without) = &results.without_collapsed {
-        html += &improvement_table(results, &without.improvement, "Without collapsed seeds");
-    }
-    html
-}
-
-fn improvement_table(results: &ImageResults, improvement: &Improvement, caption: &str) -> String {
-    let mut html = format!(
-        r#"<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="gains"><caption>{caption}</caption><thead><tr><th scope="col">distance, query</th><th scope="col">over softmax, at the end</th><th scope="col">over sparsemax, at the end</th><th scope="col">over softmax, whole training</th><th scope="col">over sparsemax, whole training</th></tr></thead><tbody>
-"#
-    );
-    let metrics: [(&str, fn(&Gains) -> &Table<Gain>); 2] = [
-        ("Bhattacharyya", |gains| &gains.bhattacharyya),
-        ("Wasserstein", |gains| &gains.wasserstein),
-    ];
-    for (metric, table) in metrics {
-        for query in results.queries.iter().map(String::as_str).chain([BOTH]) {
-            let _ = write!(html, r#"<tr><th scope="row">{metric}, {}</th>"#, escaped(query));
-            for gains in [&improvement.final_values, &improvement.training] {
-                for baseline in [SOFTMAX, SPARSEMAX] {
-                    let gain = table(gains).get(query).and_then(|methods| methods.get(baseline));
-                    let text = gain.map_or_else(|| "–".to_owned(), percent);
-                    let _ = write!(html, "<td>{}</td>", escaped(&text));
-                }
-            }
-            html += "</tr>\n";
-        }
-    }
-    html + "</tbody></table></div>\n"
-}
-
-/// A gain in words.
-pub(super) fn percent(gain: &Gain) -> String {
-    let Some(interval) = gain.percent else { return "not defined".to_owned() };
-    // Minus signs, not hyphens.
-    let signed = |x: f64| format!("{x:+.1}").replace('-', "−");
-    let mut text = format!("{}%", signed(interval.value));
-    if let Some((low, high)) = interval.low.zip(interval.high) {
-        let _ = write!(text, " [{}, {}]", signed(low), signed(high));
-    }
-    if gain.infinite > 0 {
-        let _ = write!(text, " without {} infinite", gain.infinite);
-    }
-    text
 }
 
 fn figure_sections(results: &ImageResults, figures: &[Figure]) -> Result<String> {
@@ -258,9 +142,17 @@ fn figure_sections(results: &ImageResults, figures: &[Figure]) -> Result<String>
             let sign = key.sign().svg(&key.words, Paper::None)?;
             let _ = write!(html, "<li>{sign}<span>{}</span></li>", escaped(&key.words));
         }
-        html += r#"</ul><div class="panels">"#;
+        let wide = figure.panels.iter().map(|panel| panel.drawing.width()).fold(0.0, f64::max);
+        let _ = write!(
+            html,
+            r#"</ul><div class="panels" style="--columns:{};--least:{:.0}px">"#,
+            figure.columns,
+            0.9 * wide
+        );
         for panel in &figure.panels {
-            let _ = write!(html, "<div>{}</div>", panel.drawing.svg(&panel.title, Paper::None)?);
+            let svg = panel.drawing.svg(&panel.title, Paper::None)?;
+            let most = 1.4 * panel.drawing.width();
+            let _ = write!(html, r#"<div style="max-width:{most:.0}px">{svg}</div>"#);
         }
         let _ = writeln!(html, r#"</div><p class="note">{}</p></section>"#, escaped(&figure.note));
     }
@@ -268,7 +160,7 @@ fn figure_sections(results: &ImageResults, figures: &[Figure]) -> Result<String>
 }
 
 fn seeds(results: &ImageResults) -> String {
-    let named = |what: fn(&crate::experiment::Training) -> bool| {
+    let named = |what: fn(&Training) -> bool| {
         let found: Vec<String> = results
             .trainings
             .iter()
@@ -318,5 +210,9 @@ fn provenance(results: &ImageResults) -> String {
         ("time", format!("{:.1} s for the whole run", results.wall_seconds)),
         ("data set", results.data_set.clone()),
     ];
-    facts.iter().map(|(name, fact)| format!("<dt>{name}</dt><dd>{}</dd>", escaped(fact))).collect()
+    let mut html = String::new();
+    for (name, fact) in facts {
+        let _ = write!(html, "<dt>{name}</dt><dd>{}</dd>", escaped(&fact));
+    }
+    html
 }

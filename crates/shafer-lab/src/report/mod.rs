@@ -2,6 +2,7 @@
 
 mod claims;
 mod html;
+mod tables;
 #[cfg(test)]
 mod tests;
 

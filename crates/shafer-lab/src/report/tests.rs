@@ -50,7 +50,7 @@ fn the_page_shows_the_numbers_of_the_results() {
         assert!(text.contains(&expected), "{}: {expected}", method.title);
     }
     let gain = results.improvement.final_values.bhattacharyya["both"]["softmax"];
-    assert!(page.contains(&html::percent(&gain)));
+    assert!(page.contains(&tables::percent(&gain)));
     assert!(page.contains("Collapsed: 3. Diverged: 6."));
     assert!(page.contains("0123456789abcdef") && page.contains("a made-up machine"));
     assert!(page.contains("the paper&#39;s figure 3") || page.contains("the paper's figure 3"));
@@ -83,9 +83,10 @@ fn every_data_set_of_the_paper_has_its_claims() {
         let answers = answers(&results);
         assert_eq!(answers.len(), count, "{data_set}");
         if data_set == "mnist" {
-            // Made so that evidential gains on both.
-            let verdicts: Vec<_> = answers.iter().filter_map(|answer| answer.verdict).collect();
-            assert!(verdicts.contains(&Verdict::Holds), "{verdicts:?}");
+            // Few seeds: 22% is in the wide interval, 10% is below the other.
+            let verdicts: Vec<_> = answers.iter().map(|answer| answer.verdict).collect();
+            let holds = Some(Verdict::Holds);
+            assert_eq!(verdicts, [None, holds, Some(Verdict::OtherNumber), holds, None]);
         }
     }
 }
@@ -101,7 +102,7 @@ fn infinite_distances_are_shown() {
     let page = page(&results);
     assert!(page.contains(r#"<span class="infinite">+2∞</span>"#));
     assert!(page.contains("Means are over the finite distances"));
-    assert!(page.contains("without 4 infinite"));
+    assert!(page.contains("(4∞ left out)"));
     // The mean of what is left is no reason to call it the best.
     assert!(!page.contains("<b>0.0001"));
 }
