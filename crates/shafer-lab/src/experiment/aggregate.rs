@@ -5,17 +5,15 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail};
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
-use shafer::{
-    Belief, Evidence, Logits, Sampler, Softmax, Transform, TransformExt as _, bhattacharyya,
-    target, wasserstein_1_unit,
-};
+use shafer::{Sampler, Transform};
 
+use super::measured::{Distributions, Measured, Part, PerMethod, Series, judged};
 use super::results::{
     BOTH, Bars, ByQuery, Curve, EXPERIMENT, Evolution, Exemplar, Final, Gains, ImageResults,
     Improvement, MethodName, QueryBars, Reduced, Table, TargetFrom, Training, VERSION,
     WithoutCollapsed, check_queries,
 };
-use super::seed_record::{Checkpoint, LatentClass, SeedRecord};
+use super::seed_record::SeedRecord;
 use super::statistics::{CONFIDENCE, Gain, Summary, mean};
 use crate::method;
 
@@ -58,7 +56,10 @@ impl ImageResults {
         let measured: Vec<Measured<'_>> = records
             .iter()
             .filter(|record| !record.diverged)
-            .map(|record| context.measure(record).with_context(|| name(record)))
+            .map(|record| {
+                Measured::of(record, &context.methods, &meta.queries, meta.target)
+                    .with_context(|| name(record))
+            })
             .collect::<Result<_>>()?;
         let whole: Vec<&Measured<'_>> =
             measured.iter().filter(|seed| seed.record.fraction == 1.0).collect();
@@ -136,42 +137,6 @@ impl Count {
     }
 }
 
-/// One number at every checkpoint of a training.
-type Series = Vec<f64>;
-/// For both queries and every method.
-type PerMethod = [Vec<Series>; 2];
-
-/// What was measured of one training.
-struct Measured<'a> {
-    record: &'a SeedRecord,
-    bhattacharyya: PerMethod,
-    wasserstein: PerMethod,
-    kept: PerMethod,
-    ignorance: [Series; 2],
-    internal_conflict: [Series; 2],
-    /// At the last checkpoint, if a classifier judged the latent classes.
-    wrong: Option<[Vec<f64>; 2]>,
-    /// Of the last checkpoint.
-    last: [Distributions; 2],
-}
-
-impl Measured<'_> {
-    fn iterations(&self) -> impl Iterator<Item = u64> + '_ {
-        self.record.checkpoints.iter().map(|checkpoint| checkpoint.iteration)
-    }
-}
-
-/// One of the things that were measured.
-type Part<T> = for<'s, 'r> fn(&'s Measured<'r>) -> &'s T;
-
-/// What a checkpoint comes to for one query.
-#[derive(Clone, Default)]
-struct Distributions {
-    target: Vec<f64>,
-    /// For each method.
-    rows: Vec<Vec<f64>>,
-}
-
 struct Context<'a> {
     meta: &'a Meta,
     /// With what to show them as.
@@ -187,60 +152,6 @@ impl Context<'_> {
                 title: title.clone(),
             })
             .collect()
-    }
-
-    fn measure<'a>(&self, record: &'a SeedRecord) -> Result<Measured<'a>> {
-        let empty = || std::array::from_fn(|_| vec![Series::new(); self.methods.len()]);
-        let mut measured = Measured {
-            record,
-            bhattacharyya: empty(),
-            wasserstein: empty(),
-            kept: empty(),
-            ignorance: [const { Series::new() }; 2],
-            internal_conflict: [const { Series::new() }; 2],
-            wrong: None,
-            last: [Distributions::default(), Distributions::default()],
-        };
-        let last = record.checkpoints.last().context("there is no checkpoint")?;
-        let last_targets = targets(last)?;
-        for checkpoint in &record.checkpoints {
-            let targets = match self.meta.target {
-                TargetFrom::LastCheckpoint => last_targets.clone(),
-                TargetFrom::EachCheckpoint => targets(checkpoint)?,
-            };
-            for (query, target) in targets.into_iter().enumerate() {
-                let logits = wide(&checkpoint.logits[query]);
-                let belief = Belief::new(&Evidence::from_logits(&logits)?);
-                measured.ignorance[query].push(belief.ignorance());
-                measured.internal_conflict[query].push(belief.internal_conflict());
-                let mut rows = Vec::with_capacity(self.methods.len());
-                for (place, (title, method)) in self.methods.iter().enumerate() {
-                    let (row, kept) = distribution(&**method, &logits).with_context(|| {
-                        let query = &self.meta.queries[query];
-                        format!("iteration {}, {query}, {title}", checkpoint.iteration)
-                    })?;
-                    let measure = [
-                        (&mut measured.bhattacharyya, bhattacharyya(&row, &target)?),
-                        (&mut measured.wasserstein, wasserstein_1_unit(&row, &target)?),
-                        (&mut measured.kept, kept as f64),
-                    ];
-                    for (series, value) in measure {
-                        series[query][place].push(value);
-                    }
-                    rows.push(row);
-                }
-                measured.last[query] = Distributions { target, rows };
-            }
-        }
-        measured.wrong = record.latents.as_deref().and_then(judged).map(|queries| {
-            std::array::from_fn(|query| {
-                let wrong = |row: &Vec<f64>| {
-                    row.iter().zip(&queries).filter(|(_, q)| **q != query).map(|(p, _)| p).sum()
-                };
-                measured.last[query].rows.iter().map(wrong).collect()
-            })
-        });
-        Ok(measured)
     }
 
     /// A number for every query and method.
@@ -444,34 +355,6 @@ impl Context<'_> {
         }
         Ok(Some(Exemplar { seed: seed.record.seed, latents: latents.clone(), queries: bars }))
     }
-}
-
-/// The queries that a classifier takes the latent classes for.
-fn judged(latents: &[LatentClass]) -> Option<Vec<usize>> {
-    latents.iter().map(|latent| Some(latent.judged.as_ref()?.query)).collect()
-}
-
-fn wide(logits: &[f32]) -> Vec<f64> {
-    logits.iter().copied().map(f64::from).collect()
-}
-
-/// The target distribution of each query.
-fn targets(checkpoint: &Checkpoint) -> Result<[Vec<f64>; 2]> {
-    let [even, odd] = [0, 1].map(|query| Softmax.row(&wide(&checkpoint.logits[query])));
-    let (even, odd) = (even?, odd?);
-    Ok([target(&even, &odd)?, target(&odd, &even)?])
-}
-
-/// A method's distribution, and how many classes it keeps: those with a place in the sparse row,
-/// however small their probability.
-fn distribution(method: &dyn Transform, logits: &[f64]) -> Result<(Vec<f64>, usize)> {
-    let rows = method.compressed(&Logits::row(logits)?)?;
-    let (classes, values) = rows.row(0).unwrap_or_default();
-    let mut row = vec![0.0; logits.len()];
-    for (class, value) in classes.iter().zip(values) {
-        row[*class as usize] = *value;
-    }
-    Ok((row, classes.len()))
 }
 
 fn curve<I: Iterator<Item = f64>>(points: usize, values: impl Fn(usize) -> I) -> Curve {

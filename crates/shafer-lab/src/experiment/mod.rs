@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod image;
+mod measured;
 mod results;
 mod seed_record;
 mod statistics;
