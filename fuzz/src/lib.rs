@@ -1,9 +1,12 @@
-//! From bytes to arguments. What must hold of the results is in `laws`, which the property tests of
-//! the crate share, and in the targets themselves.
+//! From bytes to arguments and to files. What must hold of the results is in `laws`, which the
+//! property tests of the core share, in `files`, and in the targets themselves.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use laws::{Batch, Bits, Choice};
 
+#[path = "../../crates/shafer-data/tests/bytes/mod.rs"]
+pub mod bytes;
+pub mod files;
 #[path = "../../crates/shafer/tests/laws/mod.rs"]
 pub mod laws;
 

@@ -1,13 +1,20 @@
 //! Development tasks. `cargo xtask check` is the gate: what it accepts, CI accepts.
+//! `cargo xtask interop` checks the file formats against the programs of others.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 const HELP: &str = "\
-Usage: cargo xtask check [STEP...]
+Usage: cargo xtask interop
+       cargo xtask check [STEP...]
 
-Runs what CI runs, in this order; with STEPs, only those.
+interop: other programs read the files that we write, and we those that they write. Their Python
+packages go into target/interop-venv at the first run; PYTHON names the python3 to begin with.
+
+check: runs what CI runs, in this order; with STEPs, only those.
 ";
 
 /// A step's name, what it is for, the arguments to cargo, and the environment it needs.
@@ -72,19 +79,30 @@ const STEPS: [Step; 9] = [
 ];
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some(("check", wanted)) =
-        arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
-    else {
-        eprint!("{HELP}");
-        for (name, purpose, ..) in STEPS {
-            eprintln!("  {name:<9} {purpose}");
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let done = match arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        Some(("check", wanted)) => check(wanted),
+        Some(("interop", [])) => interop(),
+        _ => {
+            eprint!("{HELP}");
+            for (name, purpose, ..) in STEPS {
+                eprintln!("  {name:<9} {purpose}");
+            }
+            return ExitCode::from(2);
         }
-        return ExitCode::from(2);
     };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check(wanted: &[String]) -> Result<(), String> {
     if let Some(unknown) = wanted.iter().find(|step| STEPS.iter().all(|(name, ..)| name != step)) {
-        eprintln!("there is no step {unknown:?}; `cargo xtask` lists them");
-        return ExitCode::from(2);
+        return Err(format!("there is no step {unknown:?}; `cargo xtask` lists them"));
     }
     for (name, purpose, arguments, environment) in STEPS {
         if !wanted.is_empty() && wanted.iter().all(|step| step != name) {
@@ -92,24 +110,48 @@ fn main() -> ExitCode {
         }
         println!("==> {name}: {purpose}");
         let start = Instant::now();
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo).args(arguments).envs(environment.iter().copied()).status();
-        match status {
-            Ok(status) if status.success() => {
-                println!("==> {name}: fine, {:.0} s", start.elapsed().as_secs_f64());
-            }
-            Ok(_) => {
-                eprintln!(
-                    "==> {name}: failed; run `cargo {}` to see it alone",
-                    arguments.join(" ")
-                );
-                return ExitCode::FAILURE;
-            }
-            Err(error) => {
-                eprintln!("==> {name}: cannot start cargo: {error}");
-                return ExitCode::FAILURE;
-            }
-        }
+        let mut command = cargo();
+        run(command.args(arguments).envs(environment.iter().copied()))
+            .map_err(|problem| format!("==> {name}: {problem}"))?;
+        println!("==> {name}: fine, {:.0} s", start.elapsed().as_secs_f64());
     }
-    ExitCode::SUCCESS
+    Ok(())
+}
+
+/// Makes a virtual environment, unless it is there and complete, and runs the test that needs it.
+fn interop() -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let requirements = root.join("crates/shafer-data/tests/interop/requirements.txt");
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let venv = std::path::absolute(target.join("interop-venv")).map_err(|e| e.to_string())?;
+    let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    if !python.exists() {
+        let base = env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
+        run(Command::new(base).args(["-m", "venv"]).arg(&venv))?;
+    }
+    // Fast when everything is there, and right when the requirements have changed.
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+    run(Command::new(&python).args(pip).arg(&requirements))?;
+    let package = ["-p", "shafer-data", "--locked"];
+    run(cargo().arg("build").args(package).args(["--example", "convert"]))?;
+    let test = ["--test", "interop", "--", "--ignored", "--nocapture"];
+    run(cargo().arg("test").args(package).args(test).env("PYTHON", &python))
+}
+
+fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs a command to its end, or says how it can be run alone.
+fn run(command: &mut Command) -> Result<(), String> {
+    let words: Vec<_> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let text = words.join(" ");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("failed; to see it alone, run: {text}")),
+        Err(error) => Err(format!("cannot start: {text}: {error}")),
+    }
 }

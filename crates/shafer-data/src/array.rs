@@ -39,6 +39,34 @@ impl ArrayInfo {
     pub fn elements(&self) -> Option<usize> {
         if self.open_ended { None } else { elements(&self.shape) }
     }
+
+    /// Its shape as Python writes it.
+    ///
+    /// ```
+    /// use shafer_data::{ArrayInfo, Dtype};
+    ///
+    /// let text = ArrayInfo { name: None, dtype: Dtype::F64, shape: vec![3], open_ended: true };
+    /// assert_eq!(text.shape_text(), "rows of (3,)");
+    /// ```
+    pub fn shape_text(&self) -> String {
+        let rows = if self.open_ended { "rows of " } else { "" };
+        rows.to_owned() + &shape_text(&self.shape)
+    }
+
+    /// The index of an element that is the so-manieth in C order, as Python writes it.
+    pub(crate) fn index_text(&self, element: usize) -> String {
+        let mut rest = element;
+        let mut index: Vec<usize> = Vec::new();
+        for &n in self.shape.iter().rev() {
+            index.push(rest % n);
+            rest /= n;
+        }
+        if self.open_ended {
+            index.push(rest);
+        }
+        index.reverse();
+        shape_text(&index)
+    }
 }
 
 impl fmt::Display for ArrayInfo {
@@ -46,13 +74,21 @@ impl fmt::Display for ArrayInfo {
         if let Some(name) = &self.name {
             write!(f, "{name}: ")?;
         }
-        if self.open_ended {
-            write!(f, "{} rows of {}", self.dtype, shape_text(&self.shape))
-        } else {
-            write!(f, "{} {}", self.dtype, shape_text(&self.shape))
-        }
+        write!(f, "{} {}", self.dtype, self.shape_text())
     }
 }
+
+/// What an array is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Its numbers, which are of floating-point type.
+    Numbers,
+    /// To choose by; types of one byte serve as well.
+    Mask,
+}
+
+/// No tensor of a model has more axes; a file that says so is broken or hostile.
+pub(crate) const MAX_RANK: usize = 32;
 
 /// The product of a shape that comes from a file, unless it overflows.
 pub(crate) fn elements(shape: &[usize]) -> Option<usize> {

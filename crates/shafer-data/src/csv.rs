@@ -7,8 +7,10 @@ use csv::{ByteRecord, ReaderBuilder};
 use crate::npy::shortened;
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result, Values};
 
-/// Room for a million classes; more on one line is not a table.
-const LONGEST_LINE: usize = 64 << 20;
+/// Room for a million classes; more in one row is not a table. Their ends take memory too, which is
+/// more than that of the text if there are only commas.
+const LONGEST_ROW: usize = 64 << 20;
+const MOST_COMMAS: usize = 4 << 20;
 
 const HINT: &str = "write one row of numbers a line, separated by commas";
 
@@ -16,7 +18,7 @@ const HINT: &str = "write one row of numbers a line, separated by commas";
 pub(crate) struct CsvReader {
     label: String,
     info: ArrayInfo,
-    reader: csv::Reader<ShortLines>,
+    reader: csv::Reader<ShortRows>,
     record: ByteRecord,
     /// How many fields of `record` were handed out.
     used: usize,
@@ -24,7 +26,7 @@ pub(crate) struct CsvReader {
 
 impl CsvReader {
     pub(crate) fn new(label: &str, source: Box<dyn Read + Send>) -> Result<Self> {
-        let source = ShortLines { source, run: 0 };
+        let source = ShortRows { source, bytes: 0, commas: 0 };
         let mut builder = ReaderBuilder::new();
         // Ragged rows are found here, where they can be named by their line.
         builder.has_headers(false).flexible(true).buffer_capacity(1 << 16);
@@ -48,6 +50,7 @@ impl CsvReader {
 
     fn next(&mut self) -> Result<bool> {
         self.used = 0;
+        self.reader.get_mut().begin();
         self.reader.read_byte_record(&mut self.record).map_err(|e| match e.into_kind() {
             csv::ErrorKind::Io(e) => Error::io(&self.label, "read", e),
             other => Error::format(&self.label, format!("{other:?}"), HINT),
@@ -107,24 +110,35 @@ fn number(field: &[u8]) -> Option<f64> {
     std::str::from_utf8(field.trim_ascii()).ok()?.parse().ok()
 }
 
-/// Fails on a line that is too long to be a row, before memory is filled with it.
-struct ShortLines {
+/// Fails on a row that is too long to be one, before memory is filled with it. Lines do not end rows:
+/// in quotes there may be any number of them.
+struct ShortRows {
     source: Box<dyn Read + Send>,
-    /// Bytes since the last line began.
-    run: usize,
+    /// Read since a row was begun.
+    bytes: usize,
+    commas: usize,
 }
 
-impl Read for ShortLines {
+impl ShortRows {
+    /// A row is asked for.
+    fn begin(&mut self) {
+        (self.bytes, self.commas) = (0, 0);
+    }
+}
+
+impl Read for ShortRows {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.source.read(buffer)?;
-        self.run = match buffer[..n].iter().rposition(|&byte| byte == b'\n' || byte == b'\r') {
-            Some(end) => n - end,
-            None => self.run + n,
-        };
-        if self.run > LONGEST_LINE {
-            let problem = format!("a line is longer than {LONGEST_LINE} bytes; is this text?");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        self.bytes += n;
+        self.commas += buffer[..n].iter().map(|&byte| usize::from(byte == b',')).sum::<usize>();
+        if self.bytes <= LONGEST_ROW && self.commas <= MOST_COMMAS {
+            return Ok(n);
         }
-        Ok(n)
+        let problem = if self.bytes > LONGEST_ROW {
+            format!("a row is longer than {LONGEST_ROW} bytes; is this text?")
+        } else {
+            format!("a row has more than {MOST_COMMAS} commas; is this text?")
+        };
+        Err(io::Error::new(io::ErrorKind::InvalidData, problem))
     }
 }

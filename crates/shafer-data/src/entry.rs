@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::array::shape_text;
+use crate::array::{Purpose, shape_text};
 use crate::npy::shortened;
+use crate::raw::Elements;
 use crate::{ArrayInfo, Dtype, Error, Result};
 
 /// How many arrays an error lists; models have thousands.
@@ -20,14 +21,41 @@ pub(crate) struct Entry {
 impl Entry {
     /// `None` for an array of another type.
     pub(crate) fn info(&self) -> Option<ArrayInfo> {
-        let dtype = *self.dtype.as_ref().ok()?;
+        Some(self.info_as(*self.dtype.as_ref().ok()?))
+    }
+
+    /// The array, if it is read as this type.
+    pub(crate) fn info_as(&self, dtype: Dtype) -> ArrayInfo {
         let (name, shape) = (Some(self.name.clone()), self.shape.clone());
-        Some(ArrayInfo { name, dtype, shape, open_ended: false })
+        ArrayInfo { name, dtype, shape, open_ended: false }
+    }
+
+    /// How its elements are read, if they are little-endian; `None` if they are of another type than
+    /// the purpose allows.
+    pub(crate) fn elements(&self, purpose: Purpose) -> Option<Elements> {
+        match &self.dtype {
+            Ok(dtype) => Some(Elements::Floats { dtype: *dtype, big_endian: false }),
+            Err(word) if purpose == Purpose::Mask => Elements::bytes(word),
+            Err(_) => None,
+        }
     }
 }
 
-/// The index of the array of that name, or without a name, of the only one of floating-point type.
-pub(crate) fn choose(file: &str, entries: &[Entry], name: Option<&str>) -> Result<usize> {
+/// The types that are read.
+pub(crate) fn types(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Numbers => "f16, bf16, f32 or f64",
+        Purpose::Mask => "bool, u8, i8, f16, bf16, f32 or f64",
+    }
+}
+
+/// The index of the array of that name, or without a name, of the only one that can be meant.
+pub(crate) fn choose(
+    file: &str,
+    entries: &[Entry],
+    purpose: Purpose,
+    name: Option<&str>,
+) -> Result<usize> {
     if entries.is_empty() {
         return Err(Error::request(file, "holds no arrays; name another file"));
     }
@@ -36,12 +64,12 @@ pub(crate) fn choose(file: &str, entries: &[Entry], name: Option<&str>) -> Resul
             Error::request(file, format!("has no array `{name}`; it holds {}", listing(entries)))
         });
     }
-    let mut floats = (0..entries.len()).filter(|&i| entries[i].dtype.is_ok());
-    match (floats.next(), floats.next()) {
+    let mut fitting = (0..entries.len()).filter(|&i| entries[i].elements(purpose).is_some());
+    match (fitting.next(), fitting.next()) {
         (Some(only), None) => Ok(only),
         (None, _) => Err(Error::request(
             file,
-            format!("has no array of type f16, bf16, f32 or f64; it holds {}", listing(entries)),
+            format!("has no array of type {}; it holds {}", types(purpose), listing(entries)),
         )),
         _ => Err(Error::request(
             file,
@@ -51,19 +79,19 @@ pub(crate) fn choose(file: &str, entries: &[Entry], name: Option<&str>) -> Resul
 }
 
 fn listing(entries: &[Entry]) -> String {
-    let mut text = String::new();
-    for (i, entry) in entries.iter().take(LISTED).enumerate() {
-        let comma = if i == 0 { "" } else { ", " };
+    several(entries, |entry| {
         let dtype = entry.dtype.as_ref().map_or_else(Clone::clone, Dtype::to_string);
-        let _ = write!(
-            text,
-            "{comma}`{}` {dtype} {}",
-            shortened(&entry.name),
-            shape_text(&entry.shape)
-        );
+        let shape = shape_text(&entry.shape);
+        format!("`{}` {dtype} {}", shortened(&entry.name), shortened(&shape))
+    })
+}
+
+/// A list of things as errors give it: not all of them, if there are many.
+pub(crate) fn several<T>(things: &[T], text: impl Fn(&T) -> String) -> String {
+    let listed: Vec<String> = things.iter().take(LISTED).map(text).collect();
+    let mut listed = listed.join(", ");
+    if things.len() > LISTED {
+        let _ = write!(listed, " and {} more", things.len() - LISTED);
     }
-    if entries.len() > LISTED {
-        let _ = write!(text, " and {} more", entries.len() - LISTED);
-    }
-    text
+    listed
 }

@@ -4,11 +4,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 /// The bytes that are held at a time. Larger blocks make longer runs of each column, smaller ones
 /// stay in the cache.
-const BUDGET: usize = 8 << 20;
+pub(crate) const BUDGET: usize = 8 << 20;
 
 /// The columns that are turned at a time: a cache line of f32. Element by element, each write would
 /// touch another line.
-const GROUP: usize = 16;
+pub(crate) const GROUP: usize = 16;
 
 /// Where elements that are wanted lie farther apart than this, they are read one by one.
 const LONGEST_GAP: usize = 64 << 10;
@@ -93,9 +93,8 @@ impl<R: Read + Seek> Transposed<R> {
         let mut index = vec![0; after.len()];
         let mut place = 0;
         let mut places = [0; GROUP];
-        // Columns of a power of two would all compete for the same lines of the cache.
-        let pitch = n * self.size + 64;
-        self.columns.resize(GROUP * pitch, 0);
+        let pitch = pitch(n * self.size);
+        self.columns.resize(GROUP.min(self.rest) * pitch, 0);
         for first in (0..self.rest).step_by(GROUP) {
             let count = GROUP.min(self.rest - first);
             for (k, saved) in places[..count].iter_mut().enumerate() {
@@ -119,12 +118,8 @@ impl<R: Read + Seek> Transposed<R> {
                     index[axis] = 0;
                 }
             }
-            let places = &places[..count];
-            match self.size {
-                2 => scatter::<2>(&self.columns, pitch, places, &mut self.buffer, self.rest),
-                4 => scatter::<4>(&self.columns, pitch, places, &mut self.buffer, self.rest),
-                _ => scatter::<8>(&self.columns, pitch, places, &mut self.buffer, self.rest),
-            }
+            let (buffer, places) = (&mut self.buffer, &places[..count]);
+            scatter(&self.columns, pitch, places, self.size, buffer, self.rest);
         }
         self.row += n;
         if self.row == self.shape[self.cut] {
@@ -182,19 +177,41 @@ fn read_strided(
     Ok(())
 }
 
-/// Writes columns, which begin every `pitch` bytes, at their places in every row of the block.
-fn scatter<const N: usize>(
+/// How far apart to put columns of so many bytes: those of a power of two would all compete for the
+/// same lines of the cache.
+pub(crate) fn pitch(bytes: usize) -> usize {
+    bytes + 64
+}
+
+/// Writes columns of elements of `size` bytes, which begin every `pitch` bytes, at their places in
+/// every row of the block. A row has `length` elements.
+pub(crate) fn scatter(
     columns: &[u8],
     pitch: usize,
     places: &[usize],
+    size: usize,
     block: &mut [u8],
-    rest: usize,
+    length: usize,
 ) {
-    let rows = block.as_chunks_mut::<N>().0.chunks_exact_mut(rest);
-    for (i, row) in rows.enumerate() {
-        for (column, &place) in columns.chunks_exact(pitch).zip(places) {
-            row[place].copy_from_slice(&column[i * N..][..N]);
+    fn sized<const N: usize>(
+        columns: &[u8],
+        pitch: usize,
+        places: &[usize],
+        block: &mut [u8],
+        length: usize,
+    ) {
+        let rows = block.as_chunks_mut::<N>().0.chunks_exact_mut(length);
+        for (i, row) in rows.enumerate() {
+            for (column, &place) in columns.chunks_exact(pitch).zip(places) {
+                row[place].copy_from_slice(&column[i * N..][..N]);
+            }
         }
+    }
+    match size {
+        1 => sized::<1>(columns, pitch, places, block, length),
+        2 => sized::<2>(columns, pitch, places, block, length),
+        4 => sized::<4>(columns, pitch, places, block, length),
+        _ => sized::<8>(columns, pitch, places, block, length),
     }
 }
 
@@ -248,6 +265,8 @@ mod tests {
                 let expected: Vec<u8> = (0..total as u32).flat_map(u32::to_le_bytes).collect();
                 assert_eq!(read, expected, "{shape:?} with {budget} bytes");
                 assert!(reader.buffer.capacity() <= budget.max(4) * 2);
+                let columns = GROUP.min(shape.iter().product());
+                assert!(reader.columns.capacity() <= budget.max(4) * 2 + columns * 64);
             }
         }
     }

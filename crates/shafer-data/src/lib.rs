@@ -3,17 +3,20 @@
 //! Files are read and written in blocks, so that memory does not grow with the number of rows. What
 //! is wrong with a file is said in one line: what, where, and what to do.
 //!
-//! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is.
+//! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is;
+//! [`open_mask`] gives 0 and 1 of any type.
 //! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it.
 //! Writing: [`create`] gives a [`RowWriter`], which takes [`SparseRows`] or dense ones.
 
 mod array;
 mod atomic;
+mod columns;
 mod csv;
 mod entry;
 mod error;
 mod fortran;
 mod location;
+mod mask;
 mod model;
 mod npy;
 mod npz;
@@ -27,9 +30,11 @@ pub use array::{ArrayInfo, ArrayReader};
 pub use atomic::AtomicFile;
 pub use error::{Error, Result};
 pub use location::Location;
+pub use mask::{MaskReader, open_mask};
 pub use model::{HeadCandidate, HeadWeights, ModelFile, Orientation, TensorInfo, heads, load_head};
 pub use open::{list, open};
 pub use values::{Dtype, Values, ValuesRef};
 pub use write::{
-    CsrNpzWriter, CsvWriter, NpyWriter, RowWriter, SafetensorsWriter, SparseRows, create,
+    CsrNpzWriter, CsvWriter, NpyWriter, ParquetWriter, RowWriter, SafetensorsWriter, SparseRows,
+    create,
 };

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use crate::array::shape_text;
+use crate::array::{Purpose, shape_text};
 use crate::fortran::{Transposed, order_is_irrelevant};
-use crate::raw::{RawReader, byte_size, bytes_word, fill, truncated};
+use crate::raw::{Elements, RawReader, byte_size, bytes_word, fill, truncated};
 use crate::{ArrayInfo, Dtype, Error, Result};
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
@@ -15,6 +15,9 @@ pub(crate) const BFLOAT16: &str = "bfloat16";
 
 /// `NumPy`'s own headers are of a few hundred bytes.
 const LONGEST_HEADER: usize = 1 << 20;
+
+/// `NumPy`'s own limit.
+const MOST_AXES: usize = 64;
 
 const DAMAGED: &str = "the file is damaged or not a NumPy array; write it again with numpy.save";
 
@@ -27,13 +30,6 @@ pub(crate) struct Header {
     pub(crate) shape: Vec<usize>,
     /// The length of all that in bytes.
     pub(crate) length: u64,
-}
-
-/// How an array's elements are read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Elements {
-    pub(crate) dtype: Dtype,
-    pub(crate) big_endian: bool,
 }
 
 impl Header {
@@ -84,7 +80,15 @@ impl Header {
     }
 
     /// `bfloat16` reads the type that `NumPy` has no name for.
-    pub(crate) fn elements(&self, file: &str, bfloat16: bool) -> Result<Elements> {
+    pub(crate) fn elements(
+        &self,
+        file: &str,
+        purpose: Purpose,
+        bfloat16: bool,
+    ) -> Result<Elements> {
+        if let (Purpose::Mask, Some(elements)) = (purpose, Elements::bytes(&self.descr)) {
+            return Ok(elements);
+        }
         let (order, kind) = match self.descr.as_bytes() {
             [order @ (b'<' | b'>' | b'=' | b'|'), kind @ ..] => (*order, kind),
             kind => (b'=', kind),
@@ -106,7 +110,14 @@ impl Header {
                 return Err(Error::format(
                     file,
                     format!("has elements of type `{}`", shortened(&self.descr)),
-                    "convert it to float32, as in numpy.save(path, array.astype('f4'))",
+                    match purpose {
+                        Purpose::Numbers => {
+                            "convert it to float32, as in numpy.save(path, array.astype('f4'))"
+                        }
+                        Purpose::Mask => {
+                            "convert it to bool, as in numpy.save(path, array.astype(bool))"
+                        }
+                    },
                 ));
             }
         };
@@ -115,7 +126,7 @@ impl Header {
             b'<' => false,
             _ => cfg!(target_endian = "big"),
         };
-        Ok(Elements { dtype, big_endian })
+        Ok(Elements::Floats { dtype, big_endian })
     }
 }
 
@@ -124,14 +135,15 @@ impl Header {
 pub(crate) fn open(
     file: &str,
     name: Option<String>,
+    purpose: Purpose,
     bfloat16: bool,
     mut source: Box<dyn Read + Send>,
     length: Option<u64>,
     again: Option<(File, u64)>,
 ) -> Result<RawReader> {
     let header = Header::read(file, &mut *source)?;
-    let Elements { dtype, big_endian } = header.elements(file, bfloat16)?;
-    let needed = byte_size(file, &header.shape, dtype)?;
+    let elements = header.elements(file, purpose, bfloat16)?;
+    let needed = byte_size(file, &header.shape, elements)?;
     if let Some(length) = length {
         let found = length.saturating_sub(header.length);
         if found < needed {
@@ -156,11 +168,11 @@ pub(crate) fn open(
             Some((seekable, start)) => (seekable, start + header.length),
             None => (spill(file, source, needed)?, 0),
         };
-        source = Box::new(Transposed::new(seekable, start, dtype.size(), &header.shape));
+        source = Box::new(Transposed::new(seekable, start, elements.size(), &header.shape));
     }
-    let info = ArrayInfo { name, dtype, shape: header.shape, open_ended: false };
+    let info = ArrayInfo { name, dtype: elements.dtype(), shape: header.shape, open_ended: false };
     // A file that was rearranged was also measured.
-    RawReader::new(file, info, source, big_endian, !transpose)
+    RawReader::new(file, info, source, elements, !transpose)
 }
 
 /// Copies exactly `needed` bytes of a stream into a file that has no name.
@@ -201,12 +213,17 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.escape_ascii())
 }
 
-/// Text from a file as it can be shown in one line: not too long, and nothing that a terminal obeys.
+/// A name from a file as it can be shown in one line.
 pub(crate) fn shortened(text: &str) -> String {
+    cut(text, 60)
+}
+
+/// Text from a file as it can be shown in one line: not too long, and nothing that a terminal obeys.
+pub(crate) fn cut(text: &str, longest: usize) -> String {
     let mut short = String::new();
     for (i, c) in text.chars().enumerate() {
         match c {
-            _ if i == 60 => {
+            _ if i == longest => {
                 short.push_str("...");
                 break;
             }
@@ -331,6 +348,9 @@ impl<'a> Parser<'a> {
             let n = digits.parse().map_err(|_| {
                 format!("has `{}` where the length of an axis should be", shortened(self.rest))
             })?;
+            if shape.len() == MOST_AXES {
+                return Err(format!("has a shape of more than {MOST_AXES} axes"));
+            }
             shape.push(n);
             // Python 2 wrote long integers so.
             self.rest = rest.strip_prefix('L').unwrap_or(rest);

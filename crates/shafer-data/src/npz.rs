@@ -6,8 +6,10 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use flate2::bufread::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
+use crate::array::Purpose;
 use crate::entry::{Entry, choose};
 use crate::npy::{self, BFLOAT16, Header};
+use crate::raw::Elements;
 use crate::{ArrayInfo, ArrayReader, Error, Result};
 
 pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
@@ -81,7 +83,11 @@ impl Archive {
     }
 
     /// Opens one array. `NAME:bfloat16` says what the two bytes without a type are.
-    pub(crate) fn array(self, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
+    pub(crate) fn array(
+        self,
+        purpose: Purpose,
+        name: Option<&str>,
+    ) -> Result<Box<dyn ArrayReader>> {
         let has = |name: &str| self.members.iter().any(|member| member.name == name);
         let (name, bfloat16) = match name {
             Some(BFLOAT16) if !has(BFLOAT16) => (None, true),
@@ -97,26 +103,33 @@ impl Archive {
                 "is a sparse matrix of SciPy; logits are dense, as in numpy.savez(path, logits=...)",
             ));
         }
-        let name = name.map(|name| name.strip_suffix(".npy").unwrap_or(name));
+        let place = |name: &str| self.members.iter().position(|member| member.name == name);
         // A member that was named is opened whatever the others are like.
-        let found = name.and_then(|name| self.members.iter().position(|m| m.name == name));
+        let found = name.and_then(|name| place(name).or_else(|| place(name.strip_suffix(".npy")?)));
         let chosen = match found {
             Some(found) => found,
-            None => choose(&self.label, &self.entries(bfloat16)?, name)?,
+            None => choose(&self.label, &self.entries(bfloat16)?, purpose, name)?,
         };
         let member = &self.members[chosen];
         let label = self.member_label(member);
-        let source = self.source(member)?;
         // What is stored as it is can be sought in; nothing else has to be copied first.
         let again = match member.method {
             CompressionMethod::Stored => {
+                // Out of order there is no end at which to compare the checksum.
+                if Header::read(&label, &mut *self.source(member)?)?.fortran {
+                    io::copy(&mut self.source(member)?, &mut io::sink())
+                        .map_err(|e| Error::io(&label, "read", e))?;
+                }
                 let file = self.file.try_clone().map_err(|e| Error::io(&label, "read", e))?;
                 Some((file, member.start))
             }
             _ => None,
         };
+        // The last to be made: all of them move the one position in the file.
+        let source = self.source(member)?;
         let name = Some(member.name.clone());
-        Ok(Box::new(npy::open(&label, name, bfloat16, source, Some(member.size), again)?))
+        let length = Some(member.size);
+        Ok(Box::new(npy::open(&label, name, purpose, bfloat16, source, length, again)?))
     }
 
     /// What the members are. Those that are not arrays are listed as such, for the sake of the
@@ -128,9 +141,9 @@ impl Archive {
             let header = self.source(member).and_then(|mut s| Header::read(&label, &mut *s));
             let (dtype, shape) = match header {
                 Ok(header) => {
-                    let dtype = header.elements(&self.label, bfloat16);
+                    let elements = header.elements(&self.label, Purpose::Numbers, bfloat16);
                     let descr = npy::shortened(&header.descr);
-                    (dtype.map(|elements| elements.dtype).map_err(|_| descr), header.shape)
+                    (elements.map(Elements::dtype).map_err(|_| descr), header.shape)
                 }
                 Err(e @ Error::Io { .. }) => return Err(e),
                 Err(_) => (Err("(no array)".to_owned()), Vec::new()),

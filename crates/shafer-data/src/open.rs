@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use crate::array::Purpose;
+use crate::columns::{self, FILE_MAGIC, PARQUET_MAGIC, STREAM_MAGIC};
 use crate::csv::CsvReader;
 use crate::npy::{self, BFLOAT16, Header};
 use crate::npz::{self, Archive};
@@ -17,6 +19,8 @@ enum Kind {
     Npy,
     Npz,
     Safetensors,
+    Parquet,
+    Arrow,
     Csv,
 }
 
@@ -27,6 +31,8 @@ impl Kind {
             "npy" => Self::Npy,
             "npz" => Self::Npz,
             "safetensors" => Self::Safetensors,
+            "parquet" => Self::Parquet,
+            "arrow" | "arrows" | "feather" | "ipc" => Self::Arrow,
             "csv" => Self::Csv,
             _ => return None,
         })
@@ -38,6 +44,10 @@ impl Kind {
             Self::Npy
         } else if start.starts_with(npz::MAGIC) {
             Self::Npz
+        } else if start.starts_with(PARQUET_MAGIC) {
+            Self::Parquet
+        } else if start.starts_with(FILE_MAGIC) || start.starts_with(STREAM_MAGIC) {
+            Self::Arrow
         } else if start.len() == 9 && start[8] == b'{' && start[5..8] == [0; 3] {
             Self::Safetensors
         } else {
@@ -63,19 +73,25 @@ impl Kind {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open(location: &Location) -> Result<Box<dyn ArrayReader>> {
+    open_for(Purpose::Numbers, location)
+}
+
+pub(crate) fn open_for(purpose: Purpose, location: &Location) -> Result<Box<dyn ArrayReader>> {
     let label = location.label();
     let name = location.name.as_deref();
     let Some(path) = &location.path else {
-        return open_stream(&label, Box::new(io::stdin()), name);
+        return open_stream(&label, Box::new(io::stdin()), purpose, name);
     };
     let (mut file, regular) = open_path(&label, path)?;
     if !regular {
-        return open_stream(&label, Box::new(file), name);
+        return open_stream(&label, Box::new(file), purpose, name);
     }
     match kind(&label, path, &mut file)? {
-        Kind::Npy => open_npy(&label, file, name),
-        Kind::Npz => Archive::open(&label, file)?.array(name),
-        Kind::Safetensors => Tensors::open(&label, file)?.array(name),
+        Kind::Npy => open_npy(&label, file, purpose, name),
+        Kind::Npz => Archive::open(&label, file)?.array(purpose, name),
+        Kind::Safetensors => Tensors::open(&label, file)?.array(purpose, name),
+        Kind::Parquet => columns::open_parquet(&label, file, name),
+        Kind::Arrow => columns::open_arrow(&label, file, name),
         Kind::Csv => open_csv(&label, Box::new(file), name),
     }
 }
@@ -100,11 +116,13 @@ pub fn list(path: &Path) -> Result<Vec<ArrayInfo>> {
         Kind::Npy => {
             // Only bytes without a type are refused as they are and read on request.
             let header = Header::read(&label, &mut file)?;
-            let dtype = header.elements(&label, false)?.dtype;
+            let dtype = header.elements(&label, Purpose::Numbers, false)?.dtype();
             vec![ArrayInfo { name: None, dtype, shape: header.shape, open_ended: false }]
         }
         Kind::Npz => Archive::open(&label, file)?.list()?,
         Kind::Safetensors => Tensors::open(&label, file)?.list(),
+        Kind::Parquet => columns::list_parquet(&label, file)?,
+        Kind::Arrow => columns::list_arrow(&label, file)?,
         Kind::Csv => vec![open_csv(&label, Box::new(file), None)?.info().clone()],
     })
 }
@@ -136,7 +154,8 @@ fn kind(label: &str, path: &Path, file: &mut File) -> Result<Kind> {
         // Nearly everything could be text; a file that is says so.
         Kind::Csv => Err(Error::request(
             label,
-            "is of no known kind; the name of a file ends in .npy, .npz, .safetensors or .csv",
+            "is of no known kind; the name of a file ends in .npy, .npz, .safetensors, .parquet, \
+             .arrow or .csv",
         )),
         kind => Ok(kind),
     }
@@ -145,6 +164,7 @@ fn kind(label: &str, path: &Path, file: &mut File) -> Result<Kind> {
 fn open_stream(
     label: &str,
     mut source: Box<dyn Read + Send>,
+    purpose: Purpose,
     name: Option<&str>,
 ) -> Result<Box<dyn ArrayReader>> {
     let mut start = [0; 9];
@@ -157,11 +177,13 @@ fn open_stream(
     match Kind::by_contents(start) {
         Kind::Npy => {
             let bfloat16 = npy_name(label, name)?;
-            Ok(Box::new(npy::open(label, None, bfloat16, source, None, None)?))
+            Ok(Box::new(npy::open(label, None, purpose, bfloat16, source, None, None)?))
         }
         // Their directories need a file.
-        Kind::Npz => Archive::open(label, spill(label, source)?)?.array(name),
-        Kind::Safetensors => Tensors::open(label, spill(label, source)?)?.array(name),
+        Kind::Npz => Archive::open(label, spill(label, source)?)?.array(purpose, name),
+        Kind::Safetensors => Tensors::open(label, spill(label, source)?)?.array(purpose, name),
+        Kind::Parquet => columns::open_parquet(label, spill(label, source)?, name),
+        Kind::Arrow => columns::open_arrow(label, spill(label, source)?, name),
         Kind::Csv => open_csv(label, source, name),
     }
 }
@@ -173,13 +195,18 @@ fn spill(label: &str, mut source: Box<dyn Read + Send>) -> Result<File> {
     Ok(copy)
 }
 
-fn open_npy(label: &str, file: File, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
+fn open_npy(
+    label: &str,
+    file: File,
+    purpose: Purpose,
+    name: Option<&str>,
+) -> Result<Box<dyn ArrayReader>> {
     let bfloat16 = npy_name(label, name)?;
     let io = |e| Error::io(label, "read", e);
     let length = file.metadata().map_err(io)?.len();
     let again = file.try_clone().map_err(io)?;
-    let source = Box::new(file);
-    Ok(Box::new(npy::open(label, None, bfloat16, source, Some(length), Some((again, 0)))?))
+    let (source, again) = (Box::new(file), Some((again, 0)));
+    Ok(Box::new(npy::open(label, None, purpose, bfloat16, source, Some(length), again)?))
 }
 
 /// The only array of such a file has no name; what can follow the colon is its type.

@@ -1,18 +1,60 @@
 //! Arrays that lie in a file as the bytes of their elements.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::array::{elements, shape_text};
 use crate::values::swap_bytes;
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result, Values};
 
-/// Reads elements in C order, straight into the caller's block.
+/// How the elements of an array lie in a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Elements {
+    Floats {
+        dtype: Dtype,
+        big_endian: bool,
+    },
+    /// One byte each, read as the `f32` of the same value.
+    Bytes {
+        signed: bool,
+    },
+}
+
+impl Elements {
+    /// The types of one byte, by the words of `NumPy` and of safetensors.
+    pub(crate) fn bytes(word: &str) -> Option<Self> {
+        match word {
+            "|b1" | "|u1" | "BOOL" | "U8" => Some(Self::Bytes { signed: false }),
+            "|i1" | "I8" => Some(Self::Bytes { signed: true }),
+            _ => None,
+        }
+    }
+
+    /// The type that they are read as.
+    pub(crate) fn dtype(self) -> Dtype {
+        match self {
+            Self::Floats { dtype, .. } => dtype,
+            Self::Bytes { .. } => Dtype::F32,
+        }
+    }
+
+    /// The size of one of them in the file.
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Self::Floats { dtype, .. } => dtype.size(),
+            Self::Bytes { .. } => 1,
+        }
+    }
+}
+
+/// Reads elements in C order, straight into the caller's block where they are of its type.
 pub(crate) struct RawReader {
     file: String,
     info: ArrayInfo,
     source: Box<dyn Read + Send>,
-    /// Whether the bytes of an element are in the other order than this machine's.
-    swap: bool,
+    elements: Elements,
+    /// What is read before it is converted.
+    bytes: Vec<u8>,
     /// Bytes not read yet.
     left: u64,
     /// Whether nothing may follow the last element, where that was not known when it was opened.
@@ -24,12 +66,12 @@ impl RawReader {
         file: &str,
         info: ArrayInfo,
         source: Box<dyn Read + Send>,
-        big_endian: bool,
+        elements: Elements,
         check_end: bool,
     ) -> Result<Self> {
-        let left = byte_size(file, &info.shape, info.dtype)?;
-        let swap = big_endian != cfg!(target_endian = "big");
-        Ok(Self { file: file.to_owned(), info, source, swap, left, check_end })
+        let left = byte_size(file, &info.shape, elements)?;
+        let (file, bytes) = (file.to_owned(), Vec::new());
+        Ok(Self { file, info, source, elements, bytes, left, check_end })
     }
 }
 
@@ -39,18 +81,32 @@ impl ArrayReader for RawReader {
     }
 
     fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
-        let size = self.info.dtype.size();
+        let size = self.elements.size();
         let n = usize::try_from(self.left / size as u64).unwrap_or(usize::MAX).min(elements);
-        let bytes = block.bytes_mut(self.info.dtype, n);
+        let bytes = match self.elements {
+            Elements::Floats { dtype, .. } => block.bytes_mut(dtype, n),
+            Elements::Bytes { .. } => {
+                self.bytes.resize(n, 0);
+                &mut self.bytes
+            }
+        };
         let got = fill(&mut *self.source, bytes).map_err(|e| Error::io(&self.file, "read", e))?;
         if got < bytes.len() {
             let missing = self.left - got as u64;
             return Err(truncated(&self.file, missing));
         }
-        if self.swap {
-            swap_bytes(bytes, size);
-        }
         self.left -= bytes.len() as u64;
+        match self.elements {
+            Elements::Floats { big_endian, .. } => {
+                if big_endian != cfg!(target_endian = "big") {
+                    swap_bytes(bytes, size);
+                }
+            }
+            Elements::Bytes { signed } => {
+                let number = |x: u8| if signed { x.cast_signed().into() } else { x.into() };
+                block.set_f32(self.bytes.iter().map(|&x| number(x)));
+            }
+        }
         if self.left == 0 && self.check_end {
             self.check_end = false;
             let more =
@@ -84,16 +140,24 @@ pub(crate) fn fill(source: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::
     Ok(got)
 }
 
+/// Reads at a place of a file until the buffer is full or the file ends. The file's own position is
+/// lost.
+pub(crate) fn read_at(file: &File, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut file = file;
+    file.seek(SeekFrom::Start(position))?;
+    fill(&mut file, buffer)
+}
+
 /// The size of an array in bytes, unless no file can be that large.
-pub(crate) fn byte_size(file: &str, shape: &[usize], dtype: Dtype) -> Result<u64> {
+pub(crate) fn byte_size(file: &str, shape: &[usize], of: Elements) -> Result<u64> {
     elements(shape)
-        .and_then(|n| n.checked_mul(dtype.size()))
+        .and_then(|n| n.checked_mul(of.size()))
         .filter(|&n| i64::try_from(n).is_ok())
         .map(|n| n as u64)
         .ok_or_else(|| {
             Error::format(
                 file,
-                format!("no file can hold the shape {} of {dtype}", shape_text(shape)),
+                format!("no file can hold the shape {} of {}", shape_text(shape), of.dtype()),
                 "the header is damaged; write the file again",
             )
         })

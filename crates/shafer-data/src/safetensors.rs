@@ -1,5 +1,6 @@
 //! `.safetensors`: a length, a header in JSON, and the bytes of the tensors.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -7,9 +8,9 @@ use std::io::{Read, Seek, SeekFrom};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::array::{elements, shape_text};
-use crate::entry::{Entry, choose};
-use crate::npy::shortened;
+use crate::array::{MAX_RANK, Purpose, elements, shape_text};
+use crate::entry::{Entry, choose, types};
+use crate::npy::{cut, shortened};
 use crate::raw::{RawReader, bytes_word, fill, truncated};
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result};
 
@@ -17,6 +18,61 @@ use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result};
 const LONGEST_HEADER: u64 = 100_000_000;
 
 const DAMAGED: &str = "the file is damaged or not of safetensors; write it again";
+
+/// A tensor as the header describes it.
+pub(crate) struct Tensor {
+    pub(crate) name: String,
+    /// The file's own word for a type that is not read.
+    pub(crate) dtype: std::result::Result<Dtype, String>,
+    pub(crate) shape: Vec<usize>,
+    /// Where its bytes are in the file, and how many there are.
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The tensors of a file, in the order of their data, which is the order in which they were written.
+///
+/// What is not right is refused as the reference implementation does: every tensor is as long as
+/// its shape says, they lie one after the other without holes, and nothing follows the last one.
+pub(crate) fn read_header(label: &str, file: &mut File) -> Result<Vec<Tensor>> {
+    let io = |e| Error::io(label, "read", e);
+    let damaged = |problem: String| Error::format(label, problem, DAMAGED);
+    let total = file.metadata().map_err(io)?.len();
+    file.seek(SeekFrom::Start(0)).map_err(io)?;
+    let mut length = [0; 8];
+    if fill(file, &mut length).map_err(io)? < length.len() {
+        return Err(damaged(format!(
+            "has {total} {}, fewer than the 8 that a file of safetensors begins with",
+            bytes_word(total)
+        )));
+    }
+    let length = u64::from_le_bytes(length);
+    if length > LONGEST_HEADER {
+        return Err(damaged(format!(
+            "claims a header of {length} bytes, more than the {LONGEST_HEADER} that the format allows"
+        )));
+    }
+    // Checked before memory is asked for.
+    let data = total.checked_sub(8 + length).ok_or_else(|| truncated(label, 8 + length - total))?;
+    let mut text = vec![0; length as usize];
+    file.read_exact(&mut text).map_err(io)?;
+    let mut header: Header = serde_json::from_slice(&text).map_err(|e| {
+        // It quotes the header.
+        let problem = cut(&e.to_string(), 200);
+        damaged(format!("the header is not what it should be ({problem})"))
+    })?;
+    drop(text);
+    header.0.sort_by_key(|(_, described)| described.data_offsets);
+    header.check(label, data)?;
+    let tensors = header.0.into_iter().map(|(name, described)| Tensor {
+        name,
+        dtype: described.dtype(),
+        start: 8 + length + described.data_offsets[0],
+        bytes: described.data_offsets[1] - described.data_offsets[0],
+        shape: described.shape,
+    });
+    Ok(tensors.collect())
+}
 
 /// A file that is open and whose header was found to be right.
 pub(crate) struct Tensors {
@@ -29,39 +85,11 @@ pub(crate) struct Tensors {
 
 impl Tensors {
     pub(crate) fn open(label: &str, mut file: File) -> Result<Self> {
-        let io = |e| Error::io(label, "read", e);
-        let damaged = |problem: String| Error::format(label, problem, DAMAGED);
-        let total = file.metadata().map_err(io)?.len();
-        file.seek(SeekFrom::Start(0)).map_err(io)?;
-        let mut length = [0; 8];
-        if fill(&mut file, &mut length).map_err(io)? < length.len() {
-            return Err(damaged(format!(
-                "has {total} {}, fewer than the 8 that a file of safetensors begins with",
-                bytes_word(total)
-            )));
-        }
-        let length = u64::from_le_bytes(length);
-        if length > LONGEST_HEADER {
-            return Err(damaged(format!(
-                "claims a header of {length} bytes, more than the {LONGEST_HEADER} that the format allows"
-            )));
-        }
-        // Checked before memory is asked for.
-        let data =
-            total.checked_sub(8 + length).ok_or_else(|| truncated(label, 8 + length - total))?;
-        let mut text = vec![0; length as usize];
-        file.read_exact(&mut text).map_err(io)?;
-        let header: Header = serde_json::from_slice(&text)
-            .map_err(|e| damaged(format!("the header is not what it should be ({e})")))?;
-        drop(text);
-        let starts =
-            header.check(label, data)?.into_iter().map(|start| 8 + length + start).collect();
-        let entries = header.0.into_iter().map(|(name, tensor)| Entry {
-            name,
-            dtype: tensor.dtype(),
-            shape: tensor.shape,
-        });
-        Ok(Self { label: label.to_owned(), file, entries: entries.collect(), starts })
+        let tensors = read_header(label, &mut file)?;
+        let starts = tensors.iter().map(|tensor| tensor.start).collect();
+        let entry = |Tensor { name, dtype, shape, .. }| Entry { name, dtype, shape };
+        let entries = tensors.into_iter().map(entry).collect();
+        Ok(Self { label: label.to_owned(), file, entries, starts })
     }
 
     /// The tensors of floating-point type.
@@ -70,36 +98,37 @@ impl Tensors {
     }
 
     /// Opens one tensor.
-    pub(crate) fn array(mut self, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
-        let chosen = choose(&self.label, &self.entries, name)?;
+    pub(crate) fn array(
+        mut self,
+        purpose: Purpose,
+        name: Option<&str>,
+    ) -> Result<Box<dyn ArrayReader>> {
+        let chosen = choose(&self.label, &self.entries, purpose, name)?;
         let entry = &self.entries[chosen];
         let label = format!("{}:{}", self.label, shortened(&entry.name));
-        let info = entry.info().ok_or_else(|| {
+        let elements = entry.elements(purpose).ok_or_else(|| {
             let dtype = entry.dtype.as_ref().err().map_or("", String::as_str);
-            Error::format(
-                &label,
-                format!("has elements of type `{dtype}`"),
-                "F16, BF16, F32 and F64 are read; convert it",
-            )
+            let problem = format!("has elements of type `{dtype}`, not of {}", types(purpose));
+            Error::format(&label, problem, "convert it")
         })?;
+        let info = entry.info_as(elements.dtype());
         let start = SeekFrom::Start(self.starts[chosen]);
         self.file.seek(start).map_err(|e| Error::io(&label, "read", e))?;
-        Ok(Box::new(RawReader::new(&label, info, Box::new(self.file), false, false)?))
+        Ok(Box::new(RawReader::new(&label, info, Box::new(self.file), elements, false)?))
     }
 }
 
-/// The tensors by name, in the order of the file.
-struct Header(Vec<(String, Tensor)>);
+/// The tensors by name.
+struct Header(Vec<(String, Described)>);
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Tensor {
+struct Described {
     dtype: String,
     shape: Vec<usize>,
     data_offsets: [u64; 2],
 }
 
-impl Tensor {
+impl Described {
     fn dtype(&self) -> std::result::Result<Dtype, String> {
         match self.dtype.as_str() {
             "F16" => Ok(Dtype::F16),
@@ -109,48 +138,54 @@ impl Tensor {
             other => Err(shortened(other)),
         }
     }
+
+    /// The size of an element in bytes. Types narrower than a byte are packed, and those that are
+    /// not known may be: they are not read, so any size will do.
+    fn element_size(&self) -> Option<usize> {
+        match self.dtype.as_str() {
+            "BOOL" | "U8" | "I8" | "F8_E4M3" | "F8_E5M2" | "F8_E8M0" => Some(1),
+            "U16" | "I16" => Some(2),
+            "U32" | "I32" => Some(4),
+            "U64" | "I64" | "C64" => Some(8),
+            _ => self.dtype().ok().map(Dtype::size),
+        }
+    }
+
+    /// What is wrong with a tensor that should begin at a place in the data.
+    fn check(&self, at: u64) -> std::result::Result<(), String> {
+        let [start, end] = self.data_offsets;
+        let Some(bytes) = end.checked_sub(start) else {
+            return Err(format!("ends at {end}, before it begins at {start}"));
+        };
+        if self.shape.len() > MAX_RANK {
+            return Err(format!("has {} axes", self.shape.len()));
+        }
+        if let Some(size) = self.element_size()
+            && elements(&self.shape).and_then(|n| n.checked_mul(size))
+                != usize::try_from(bytes).ok()
+        {
+            let dtype = self.dtype().map_or_else(|word| word, |dtype| dtype.to_string());
+            let (shape, bytes_word) = (shape_text(&self.shape), bytes_word(bytes));
+            return Err(format!("of {dtype} {shape} has {bytes} {bytes_word}"));
+        }
+        match start.cmp(&at) {
+            Ordering::Less => Err(format!("begins at {start}, within another that ends at {at}")),
+            Ordering::Greater => Err(format!("begins at {start}, after a hole from {at}")),
+            Ordering::Equal => Ok(()),
+        }
+    }
 }
 
 impl Header {
-    /// The beginnings of the tensors in the data, of which there are so many bytes: every tensor is
-    /// as long as its shape says, and they lie one after the other without holes, as the format
-    /// requires.
-    fn check(&self, label: &str, data: u64) -> Result<Vec<u64>> {
-        let damaged = |name: &str, problem: String| {
-            Err(Error::format(
-                label,
-                format!("the tensor `{}` {problem}", shortened(name)),
-                DAMAGED,
-            ))
-        };
-        for (name, tensor) in &self.0 {
-            let [start, end] = tensor.data_offsets;
-            if start > end {
-                return damaged(name, format!("ends at {end}, before it begins at {start}"));
-            }
-            // The sizes of other types do not matter here: they are not read.
-            let Ok(dtype) = tensor.dtype() else { continue };
-            let needed = elements(&tensor.shape).and_then(|n| n.checked_mul(dtype.size()));
-            if needed.is_none_or(|needed| needed as u64 != end - start) {
-                let (shape, has) = (shape_text(&tensor.shape), end - start);
-                return damaged(name, format!("of {dtype} {shape} has {has} {}", bytes_word(has)));
-            }
-        }
-        let mut order: Vec<&(String, Tensor)> = self.0.iter().collect();
-        order.sort_by_key(|(_, tensor)| tensor.data_offsets);
+    /// Checks tensors that are in the order of their data, of which there are so many bytes.
+    fn check(&self, label: &str, data: u64) -> Result<()> {
         let mut at = 0;
-        for (name, tensor) in order {
-            let [start, end] = tensor.data_offsets;
-            if start < at {
-                return damaged(
-                    name,
-                    format!("begins at {start}, within another that ends at {at}"),
-                );
-            }
-            if start > at {
-                return damaged(name, format!("begins at {start}, after a hole from {at}"));
-            }
-            at = end;
+        for (name, described) in &self.0 {
+            described.check(at).map_err(|problem| {
+                let problem = format!("the tensor `{}` {problem}", shortened(name));
+                Error::format(label, problem, DAMAGED)
+            })?;
+            at = described.data_offsets[1];
         }
         if at > data {
             return Err(truncated(label, at - data));
@@ -160,7 +195,7 @@ impl Header {
             let problem = format!("{left} {} left over after the last tensor", bytes_word(left));
             return Err(Error::format(label, problem, DAMAGED));
         }
-        Ok(self.0.iter().map(|(_, tensor)| tensor.data_offsets[0]).collect())
+        Ok(())
     }
 }
 

@@ -136,6 +136,17 @@ impl Values {
         }
     }
 
+    /// Becomes these elements.
+    pub(crate) fn set_f32(&mut self, elements: impl Iterator<Item = f32>) {
+        let mut values = match std::mem::take(self) {
+            Self::F32(values) => values,
+            _ => Vec::new(),
+        };
+        values.clear();
+        values.extend(elements);
+        *self = Self::F32(values);
+    }
+
     /// Becomes `n` elements of the given type, and lends their bytes to be filled. What they are
     /// before that is not said: clearing memory that is about to be overwritten costs as much as
     /// reading a file from the page cache.

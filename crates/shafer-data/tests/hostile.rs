@@ -2,12 +2,12 @@
 //! Nothing here needs memory beyond the block that is asked for, whatever a file claims.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bytes;
+
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
+use bytes::{Member, npy, safetensors, zip};
 use shafer_data::{Dtype, Location, Result, SparseRows, Values, ValuesRef, create, list, open};
 
 fn read_all(path: &Path, name: Option<&str>) -> Result<usize> {
@@ -40,14 +40,6 @@ fn refused(ending: &str, bytes: &[u8], name: Option<&str>, expected: &str) {
     let found = message(ending, bytes, name);
     assert!(found.starts_with(expected), "found:    {found}\nexpected: {expected}");
     assert!(found.len() < 500, "too long to be read: {found}");
-}
-
-fn npy(header: &str, data: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(data);
-    bytes
 }
 
 fn npy_of(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
@@ -98,6 +90,10 @@ fn npy_with_another_header() {
         ),
         ("{'owner': 'me'}", "FILE: the NumPy header has an unknown key `owner`"),
         ("{'\u{1b}[2J\n': 1}", r"FILE: the NumPy header has an unknown key `\u{1b}[2J\n`"),
+        (
+            &format!("{{'shape': ({})}}", "1, ".repeat(65)),
+            "FILE: the NumPy header has a shape of more than 64 axes",
+        ),
         (
             "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + 1",
             "FILE: the NumPy header goes on after its end with `+ 1`",
@@ -167,69 +163,6 @@ fn npy_of_another_length() {
     );
 }
 
-/// A member of an archive: its name, contents as they lie there, method, length and checksum.
-struct Member<'a> {
-    name: &'a str,
-    packed: Vec<u8>,
-    method: u16,
-    size: u64,
-    crc: u32,
-    flags: u16,
-}
-
-impl<'a> Member<'a> {
-    fn stored(name: &'a str, contents: &[u8]) -> Self {
-        let crc = crc32fast::hash(contents);
-        let size = contents.len() as u64;
-        Self { name, packed: contents.to_vec(), method: 0, size, crc, flags: 0 }
-    }
-
-    fn deflated(name: &'a str, contents: &[u8]) -> Self {
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(contents).unwrap();
-        Self { packed: encoder.finish().unwrap(), method: 8, ..Self::stored(name, contents) }
-    }
-}
-
-fn zip(members: &[Member<'_>]) -> Vec<u8> {
-    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
-    for member in members {
-        let start = bytes.len() as u32;
-        let mut common = Vec::new();
-        common.extend(45_u16.to_le_bytes());
-        common.extend(member.flags.to_le_bytes());
-        common.extend(member.method.to_le_bytes());
-        common.extend([0, 0, 0x21, 0]);
-        common.extend(member.crc.to_le_bytes());
-        common.extend([0xff; 8]);
-        common.extend((member.name.len() as u16).to_le_bytes());
-        common.extend(20_u16.to_le_bytes());
-        let mut extra = vec![1, 0, 16, 0];
-        extra.extend(member.size.to_le_bytes());
-        extra.extend((member.packed.len() as u64).to_le_bytes());
-        bytes.extend(b"PK\x03\x04");
-        bytes.extend(&common);
-        bytes.extend(member.name.as_bytes());
-        bytes.extend(&extra);
-        bytes.extend(&member.packed);
-        directory.extend(b"PK\x01\x02\x2d\x03");
-        directory.extend(&common);
-        directory.extend([0; 10]);
-        directory.extend(start.to_le_bytes());
-        directory.extend(member.name.as_bytes());
-        directory.extend(&extra);
-    }
-    let start = bytes.len() as u32;
-    bytes.extend(&directory);
-    bytes.extend(b"PK\x05\x06\0\0\0\0");
-    bytes.extend((members.len() as u16).to_le_bytes());
-    bytes.extend((members.len() as u16).to_le_bytes());
-    bytes.extend((directory.len() as u32).to_le_bytes());
-    bytes.extend(start.to_le_bytes());
-    bytes.extend([0; 2]);
-    bytes
-}
-
 #[test]
 fn the_archives_of_these_tests_are_right() {
     let array = npy_of("<f4", "(2, 2)", &[0; 16]);
@@ -239,6 +172,12 @@ fn the_archives_of_these_tests_are_right() {
     fs::write(&path, zip(&members)).unwrap();
     assert_eq!(read_all(&path, Some("a")).unwrap(), 4);
     assert_eq!(read_all(&path, Some("b.npy")).unwrap(), 4);
+    // The ending is a part of the name if it is there twice.
+    fs::write(&path, zip(&[Member::stored("a.npy.npy", &array)])).unwrap();
+    assert_eq!(list(&path).unwrap()[0].name.as_deref(), Some("a.npy"));
+    for name in [None, Some("a.npy"), Some("a.npy.npy")] {
+        assert_eq!(read_all(&path, name).unwrap(), 4);
+    }
 }
 
 #[test]
@@ -303,6 +242,10 @@ fn npz_that_lies() {
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: the checksum of the archive does");
     let wrong = Member { packed: vec![0xff; 40], ..Member::deflated("a.npy", &array) };
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: corrupt deflate stream");
+    // An array that is not read from its beginning to its end.
+    let fortran = npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", &[0; 16]);
+    let wrong = Member { crc: 1, ..Member::stored("a.npy", &fortran) };
+    refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: the checksum of the archive does");
     let encrypted = Member { flags: 1, ..Member::stored("a.npy", &array) };
     refused("npz", &zip(&[encrypted]), Some("a"), "FILE:a: is encrypted; write it without");
     let other = Member { method: 14, ..Member::stored("a.npy", &array) };
@@ -339,13 +282,6 @@ fn npz_that_lies() {
     refused("npz", &lie, None, "FILE:a: cannot read: the checksum of the archive does not match");
 }
 
-fn safetensors(header: &str, data: usize) -> Vec<u8> {
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header.as_bytes());
-    bytes.resize(bytes.len() + data, 0);
-    bytes
-}
-
 fn tensor(name: &str, dtype: &str, shape: &str, start: u64, end: u64) -> String {
     format!(r#""{name}":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{start},{end}]}}"#)
 }
@@ -376,6 +312,15 @@ fn safetensors_headers() {
     refused(kind, &safetensors("{}", 0), None, "FILE: holds no arrays");
     let negative = r#"{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}"#;
     refused(kind, &safetensors(negative, 4), None, "FILE: the header is not what it should be (");
+    // What is quoted of the header is one line, and not without end.
+    refused(
+        kind,
+        &safetensors("{\"a\":{\"d\\type\":\"F32\"}}", 0),
+        None,
+        "FILE: the header is not what it should be (unknown field `d\\type`, expected one of",
+    );
+    let long = format!("{{\"a\":{{\"{}\":1}}}}", "k".repeat(60_000));
+    refused(kind, &safetensors(&long, 0), None, "FILE: the header is not what it should be (unk");
 }
 
 #[test]
@@ -427,7 +372,7 @@ fn safetensors_tensors() {
         &[tensor("a", "I8", "[1]", 0, u64::MAX)],
         4,
         None,
-        "FILE: truncated: 18446744073709551611 bytes",
+        "FILE: the tensor `a` of I8 (1,) has 18446744073709551615 bytes",
     );
     check(
         &[a(), a()],
@@ -445,7 +390,13 @@ fn safetensors_tensors() {
         &[tensor("a", "I64", "[1]", 0, 8)],
         8,
         Some("a"),
-        "FILE:a: has elements of type `I64`; F16",
+        "FILE:a: has elements of type `I64`, not of f16, bf16, f32 or f64; convert it",
+    );
+    check(
+        &[tensor("a", "F31", "[1]", 0, u64::MAX)],
+        4,
+        None,
+        "FILE: truncated: 18446744073709551611 bytes",
     );
     check(&[a()], 8, Some("b"), "FILE: has no array `b`; it holds `a` f32 (2,)");
     check(
@@ -469,8 +420,12 @@ fn csv() {
     refused("csv", b"1\n\xff\xfe\n", None, "FILE: line 2, column 1: `\u{fffd}\u{fffd}` is not");
     refused("csv", b"1\n\"2\n3\n", None, "FILE: line 2, column 1: `2\\n3` is not a number");
     refused("csv", b"1,2\n", Some("a"), "FILE: holds one array without a name; leave `:a` out");
-    let long = vec![b'1'; 65 << 20];
-    refused("csv", &long, None, "FILE: cannot read: a line is longer than 67108864 bytes");
+    let expected = "FILE: cannot read: a row is longer than 67108864 bytes; is this text?";
+    refused("csv", &vec![b'1'; 65 << 20], None, expected);
+    // Where each value ends takes more memory than a comma.
+    refused("csv", &vec![b','; 5 << 20], None, "FILE: cannot read: a row has more than 4194304");
+    // In quotes a row goes on over the ends of lines.
+    refused("csv", &[b"\"", &b"1\n".repeat(33 << 20)[..]].concat(), None, expected);
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! Broken and hostile model files: each ends in one line that says what is wrong, without a panic
 //! and without taking memory that the file does not pay for.
 
+mod bytes;
+
 use std::{
     fs,
     io::{Cursor, Write},
     path::{Path, PathBuf},
 };
 
-use shafer_data::load_head;
+use bytes::{field, number, safetensors};
+use shafer_data::{ModelFile, load_head};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 fn fixture(name: &str) -> PathBuf {
@@ -106,6 +109,15 @@ fn state(
         tuple(&[[&storage[..], b"Q"].concat(), int(offset), ints(shape), ints(strides)]);
     let call = [b"ctorch._utils\n_rebuild_tensor_v2\n", &arguments[..], b"R"].concat();
     [&b"\x80\x02}"[..], &text("head.weight"), &call, b"s."].concat()
+}
+
+/// One tensor of one element, under 190,000 names of some 1,000 bytes.
+fn names_without_end() -> Vec<u8> {
+    let one = state("FloatStorage", "0", 1, 0, &[1; 32], &[1; 32]);
+    let (start, end) = (b"\x80\x02}".len(), b"s.".len());
+    let call = &one[start + text("head.weight").len()..one.len() - end];
+    let list = [b"](", call, b"q\x00", &b"h\x00".repeat(190_000)[..], b"e"].concat();
+    [&b"\x80\x02}"[..], &text(&"k".repeat(1000)), &list, b"s."].concat()
 }
 
 fn tensor(count: i64, shape: &[i64], strides: &[i64]) -> Vec<u8> {
@@ -250,6 +262,12 @@ fn pickles_without_end() {
             "a text of 2^63 bytes",
             of(&[b"\x8d\x00\x00\x00\x00\x00\x00\x00\x80"]),
             "the pickle ends early",
+        ),
+        (
+            "pt",
+            "names without end",
+            pickled(&names_without_end()),
+            "the pickle has more than 67108864 bytes of names",
         ),
         (
             "pt",
@@ -453,18 +471,12 @@ fn broken_archives() {
 
 // Safetensors.
 
-fn safetensors(header: &str, data: usize) -> Vec<u8> {
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header.as_bytes());
-    bytes.resize(bytes.len() + data, 0);
-    bytes
-}
-
 fn entry(dtype: &str, shape: &str, begin: u64, end: u64) -> String {
     format!(r#"{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{begin},{end}]}}"#)
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn hostile_safetensors() {
     let one = |dtype: &str, shape: &str, begin, end, data| {
         safetensors(&format!(r#"{{"head.weight":{}}}"#, entry(dtype, shape, begin, end)), data)
@@ -476,36 +488,51 @@ fn hostile_safetensors() {
             "safetensors",
             "a header of 2^63 bytes",
             of_length(1 << 63),
-            "the header is said to be 9223372036854775808 bytes long, more than 100000000; \
-             this is no safetensors file, or a broken one",
+            "claims a header of 9223372036854775808 bytes, more than the 100000000 that the format \
+             allows; the file is damaged or not of safetensors; write it again",
         ),
         (
             "safetensors",
             "a header of 2^64 - 1 bytes",
             of_length(u64::MAX),
-            "the header is said to be 18446744073709551615 bytes long",
+            "claims a header of 18446744073709551615 bytes",
         ),
         (
             "safetensors",
             "a header past the end",
             of_length(99_999_999),
-            "the header is said to be 99999999 bytes long, more than the file",
+            "truncated: 99999997 bytes missing at the end",
         ),
-        ("safetensors", "three bytes", vec![1, 2, 3], "the length of the header ends early"),
-        ("safetensors", "no JSON", safetensors("hello", 0), "the header does not parse: "),
-        ("safetensors", "a list", safetensors("[]", 0), "the header does not parse: invalid type"),
+        (
+            "safetensors",
+            "three bytes",
+            vec![1, 2, 3],
+            "has 3 bytes, fewer than the 8 that a file of",
+        ),
+        (
+            "safetensors",
+            "no JSON",
+            safetensors("hello", 0),
+            "the header is not what it should be (",
+        ),
+        (
+            "safetensors",
+            "a list",
+            safetensors("[]", 0),
+            "the header is not what it should be (invalid type",
+        ),
         (
             "safetensors",
             "deep metadata",
             safetensors(&format!(r#"{{"__metadata__":{}"#, "[".repeat(100_000)), 0),
-            "the header does not parse: EOF while parsing a list at line 1",
+            "the header is not what it should be (EOF while parsing a list at line 1",
         ),
         ("safetensors", "no tensors", safetensors("{}", 0), "no head found: "),
         (
             "safetensors",
             "one name twice",
             safetensors(&format!(r#"{{"a":{matrix},"a":{matrix}}}"#), 160),
-            "the header does not parse: two of `a`",
+            "the header is not what it should be (the name `a` occurs twice",
         ),
         (
             "safetensors",
@@ -514,73 +541,77 @@ fn hostile_safetensors() {
                 &format!(r#"{{"a":{matrix},"b":{}}}"#, entry("F32", "[40]", 156, 316)),
                 316,
             ),
-            "tensor `b` overlaps the one before it; write it again with the safetensors library",
+            "the tensor `b` begins at 156, within another that ends at 160; the file is damaged",
+        ),
+        (
+            "safetensors",
+            "a hole",
+            safetensors(&format!(r#"{{"a":{matrix},"b":{}}}"#, entry("F32", "[1]", 164, 168)), 168),
+            "the tensor `b` begins at 164, after a hole from 160; the file is damaged",
+        ),
+        (
+            "safetensors",
+            "a byte too many",
+            one("F32", "[5,8]", 0, 160, 161),
+            "1 byte left over after the last tensor; the file is damaged",
         ),
         (
             "safetensors",
             "data past the end",
             one("F32", "[5,8]", 0, 160, 159),
-            "tensor `head.weight` ends at byte 160 of the data, of which there are 159",
+            "truncated: 1 byte missing at the end",
         ),
         (
             "safetensors",
             "an end before its beginning",
             one("F32", "[5,8]", 160, 0, 160),
-            "tensor `head.weight` begins at 160 and ends before, at 0",
+            "the tensor `head.weight` ends at 0, before it begins at 160",
         ),
         (
             "safetensors",
             "a huge shape",
             one("F32", "[4611686018427387904,8]", 0, 160, 160),
-            "tensor `head.weight` of f32 with shape [4611686018427387904, 8] cannot have 160 bytes",
+            "the tensor `head.weight` of f32 (4611686018427387904, 8) has 160 bytes",
         ),
         (
             "safetensors",
             "fewer bytes than elements",
             one("F64", "[5,8]", 0, 160, 160),
-            "tensor `head.weight` of f64 with shape [5, 8] cannot have 160 bytes",
+            "the tensor `head.weight` of f64 (5, 8) has 160 bytes",
+        ),
+        (
+            "safetensors",
+            "more bytes than whole numbers",
+            one("I16", "[5,8]", 0, 160, 160),
+            "the tensor `head.weight` of I16 (5, 8) has 160 bytes",
         ),
         (
             "safetensors",
             "a negative size",
             one("F32", "[-5,8]", 0, 160, 160),
-            "the header does not parse: invalid value: integer `-5`",
+            "the header is not what it should be (invalid value: integer `-5`",
         ),
-        (
-            "safetensors",
-            "an unknown type",
-            one("F\\n31", "[5,8]", 0, 160, 160),
-            "tensor `head.weight` has the unknown type F\\n31",
-        ),
+        ("safetensors", "an unknown type", one("F\\n31", "[5,8]", 0, 160, 160), "no head found: "),
         (
             "safetensors",
             "forty axes",
             one("F32", &format!("[{}1]", "1,".repeat(39)), 0, 4, 4),
-            "tensor `head.weight` has 40 axes",
+            "the tensor `head.weight` has 40 axes",
         ),
         ("safetensors", "whole numbers", one("I32", "[5,8]", 0, 160, 160), "no head found: "),
     ]);
+    // Other tensors of the file may be what is wanted; this one is refused when it is.
+    let folder = tempfile::tempdir().expect("makes a folder");
+    let path = folder.path().join("m.safetensors");
+    fs::write(&path, one("F\\n31", "[5,8]", 0, 160, 160)).expect("writes");
+    let mut model = ModelFile::open(&path).expect("opens");
+    let error = model.load("head.weight").expect_err("of no known type").to_string();
+    let expected =
+        "tensor `head.weight` is of type F\\n31; only f16, bf16, f32 and f64 can be loaded";
+    assert!(error.ends_with(expected), "{error}");
 }
 
 // ONNX.
-
-fn varint(mut n: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while n >= 0x80 {
-        bytes.push(n as u8 | 0x80);
-        n >>= 7;
-    }
-    bytes.push(n as u8);
-    bytes
-}
-
-fn field(tag: u64, bytes: &[u8]) -> Vec<u8> {
-    [varint(tag << 3 | 2), varint(bytes.len() as u64), bytes.to_vec()].concat()
-}
-
-fn number(tag: u64, n: i64) -> Vec<u8> {
-    [varint(tag << 3), varint(n as u64)].concat()
-}
 
 fn node(op: &str, inputs: &[&str], output: &str) -> Vec<u8> {
     let inputs: Vec<_> = inputs.iter().map(|name| field(1, name.as_bytes())).collect();
@@ -676,6 +707,18 @@ fn hostile_graphs() {
             "inputs without end",
             model(&[fields]),
             "not an ONNX model: a part of its graph has more than 4096 fields",
+        ),
+        (
+            "onnx",
+            "an attribute that would be decoded for every output",
+            model(&[field(1, &[field(4, b"Gemm"), field(5, &[0; 5000])].concat())]),
+            "not an ONNX model: a Gemm has an attribute of 5000 bytes",
+        ),
+        (
+            "onnx",
+            "a name that would be looked up for every output",
+            model(&[node("Identity", &["x"], &"y".repeat(2000))]),
+            "not an ONNX model: a value has a name of more than 1024 bytes",
         ),
     ]);
 }

@@ -4,16 +4,16 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Needs Python with `numpy`, `scipy`, `safetensors` and `ml_dtypes`, which the gate does not. To
-/// run it, with PYTHON naming the interpreter that has them:
+/// Needs Python with the packages of `interop/requirements.txt`, which the gate does not:
+/// `cargo xtask interop` installs them and runs this. With an interpreter that has them:
 ///
 /// ```sh
 /// cargo build -p shafer-data --example convert
 /// PYTHON=.venv/bin/python cargo test -p shafer-data --test interop -- --ignored
 /// ```
 #[test]
-#[ignore = "needs Python with numpy, scipy, safetensors and ml_dtypes"]
-fn numpy_scipy_and_safetensors() {
+#[ignore = "needs Python packages; run `cargo xtask interop`"]
+fn numpy_scipy_safetensors_and_pyarrow() {
     let tests = std::env::current_exe().unwrap();
     let convert = tests.parent().unwrap().with_file_name("examples").join("convert");
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());

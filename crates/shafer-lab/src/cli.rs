@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::method::MethodArgs;
+use crate::method::{Choice, MethodArgs};
 
 /// Makes the categorical distributions of trained networks sparse without losing their modes.
 ///
@@ -54,8 +54,8 @@ pub(crate) enum Command {
 /// Where logits come from.
 #[derive(Args, Debug)]
 pub(crate) struct Input {
-    /// The logits: .npy, .npz, .safetensors, .csv or - for standard input; `file.npz:name` names an
-    /// array
+    /// The logits: .npy, .npz, .safetensors, .parquet, .arrow, .csv or - for standard input;
+    /// `file.npz:name` names an array, `file.parquet:name` a column
     #[arg(value_name = "IN", required_unless_present = "head")]
     pub(crate) logits: Option<String>,
 
@@ -72,10 +72,19 @@ pub(crate) struct Input {
     #[arg(long, default_value_t = -1, value_name = "A", allow_negative_numbers = true)]
     pub(crate) axis: isize,
 
-    /// A file with one number for each class; classes with a 0 are masked out of every row, as logits
-    /// of -inf are
+    /// An array of 0 and 1, of type bool, u8, i8 or of floating point: one for each class, or one for
+    /// each logit in the same shape; what has a 0 is masked out, as logits of -inf are
     #[arg(long, value_name = "FILE")]
     pub(crate) mask: Option<String>,
+}
+
+/// Several variables in one row.
+#[derive(Args, Debug)]
+pub(crate) struct Grouping {
+    /// Take the classes for several variables side by side, of so many classes each: 5,5; each gets a
+    /// distribution of its own, and what they keep together is said for their joint space
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    pub(crate) groups: Vec<usize>,
 }
 
 impl fmt::Display for Input {
@@ -91,17 +100,23 @@ impl fmt::Display for Input {
 Examples:
   shafer sparsify logits.npy
   shafer sparsify logits.npz:prior -o sparse.npz
+  shafer sparsify table.parquet:logits -o sparse.parquet
   shafer sparsify logits.npy -o dense.npy --method sparsemax --temperature 0.7
+  shafer sparsify latents.npy --groups 5,5 -o sparse.npz
+  shafer sparsify logits.npy --mask valid.npy
   shafer sparsify --head model.pt --features phi.npy -o sparse.npz
   cat logits.csv | shafer sparsify - --json")]
 pub(crate) struct Sparsify {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// Where to write, by its ending: .npz and .safetensors sparse, .npy dense, .csv as triples;
-    /// without it, only the summary is printed
+    /// Where to write, by its ending: .npz, .safetensors and .parquet sparse, .npy dense, .csv as
+    /// triples; without it, only the summary is printed
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) grouping: Grouping,
 
     #[command(flatten)]
     pub(crate) method: MethodArgs,
@@ -112,7 +127,8 @@ pub(crate) struct Sparsify {
 #[command(after_help = "\
 Examples:
   shafer explain logits.npy --row 7
-  shafer explain logits.npy --row 7 --labels names.txt --method sparsemax")]
+  shafer explain logits.npy --row 7 --labels names.txt --method sparsemax
+  shafer explain latents.npy --row 7 --groups 5,5 --best 3")]
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) input: Input,
@@ -130,20 +146,28 @@ pub(crate) struct Explain {
     pub(crate) all: bool,
 
     #[command(flatten)]
+    pub(crate) grouping: Grouping,
+
+    /// With --groups: how many of the most probable joint classes to show
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "groups")]
+    pub(crate) best: usize,
+
+    #[command(flatten)]
     pub(crate) method: MethodArgs,
 }
 
-/// Compare all methods over a whole file
+/// Compare methods over a whole file
 ///
-/// Each method runs with its default parameters. The table says how many classes it keeps, how much
-/// of the softmax mass lies on them, whether the most probable class stays the same, what share of
-/// the classes with direct evidence (the evidential support: the modes) it keeps, how far it is
-/// from softmax, and how long it takes.
+/// The table says how many classes each method keeps, how much of the softmax mass lies on them,
+/// whether the most probable class stays the same, what share of the classes with direct evidence
+/// (the evidential support: the modes) it keeps, how far it is from softmax, and how long it takes.
+/// It has as many columns as fit; --json and --html have all.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   shafer compare logits.npy
   shafer compare logits.npy --html report.html --labels names.txt
+  shafer compare logits.npy --methods evidential,top-k:k=5,top-k:k=10,entmax:alpha=1.3
   shafer compare --head model.pt --features phi.npy --json")]
 pub(crate) struct Compare {
     #[command(flatten)]
@@ -153,6 +177,12 @@ pub(crate) struct Compare {
     /// needs nothing but itself
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
+
+    /// Which methods, in this order, separated by commas; each may have its parameter, as in
+    /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p: those of sparsify) [default: all methods,
+    /// each with its default]
+    #[arg(short, long, value_name = "METHODS", value_delimiter = ',')]
+    pub(crate) methods: Vec<Choice>,
 
     /// Names of the classes for the page, one a line
     #[arg(short, long, value_name = "FILE", requires = "html")]

@@ -1,21 +1,24 @@
 //! From arguments to output.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use serde::Serialize;
-use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, RowWriter, Values};
+use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter, Values};
 
 use crate::cli::{Cli, Command, Compare, Explain, Input, Sparsify};
+use crate::explain::Explainer;
 use crate::head::HeadReader;
+use crate::method::Choice;
 use crate::progress::Progress;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
-use crate::{compare, explain, interrupt, report, sparsify};
+use crate::{compare, interrupt, report, sparsify, terminal};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -67,8 +70,10 @@ pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
 
 fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let transform = arguments.method.transform()?;
-    let rows = open(&arguments.input)?;
-    let output = arguments.output.as_deref().map(|path| create(path, &rows)).transpose()?;
+    let rows = open(&arguments.input, &arguments.grouping.groups)?;
+    interrupt::hold();
+    let output = arguments.output.as_deref();
+    let output = output.map(|path| create(path, &rows, transform.name())).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
     let temperature = arguments.method.temperature;
     let report = sparsify::sparsify(rows, &*transform, temperature, output, progress)
@@ -83,17 +88,22 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
 }
 
 /// Names the input that an error is about, unless it names its file itself: that may be the output.
-fn about(error: anyhow::Error, input: &Input) -> anyhow::Error {
+fn about(error: anyhow::Error, input: &impl fmt::Display) -> anyhow::Error {
     if error.is::<shafer_data::Error>() { error } else { error.context(input.to_string()) }
 }
 
-/// Begins an output file for rows. `.npy` is dense and has the shape of the input.
-fn create(path: &Path, rows: &Rows) -> Result<Output> {
-    let dense = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npy"));
-    let classes = rows.shape().classes;
-    let writer: Box<dyn RowWriter> = match rows.array_shape().filter(|_| dense) {
-        Some(shape) => Box::new(NpyWriter::create(path, classes, rows.dtype())?.shaped(shape)?),
-        None => shafer_data::create(path, classes, rows.dtype())?,
+/// Begins an output file for rows. `.npy` is dense and has the shape of the input; `.parquet` has room
+/// for the method.
+fn create(path: &Path, rows: &Rows, method: &str) -> Result<Output> {
+    let ends_in = |wanted| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(wanted));
+    let dense = ends_in("npy");
+    let (classes, dtype) = (rows.shape().classes, rows.dtype());
+    let writer: Box<dyn RowWriter> = match rows.array_shape() {
+        Some(shape) if dense => Box::new(NpyWriter::create(path, classes, dtype)?.shaped(shape)?),
+        _ if ends_in("parquet") => {
+            Box::new(ParquetWriter::create(path, classes, dtype)?.noted("method", method))
+        }
+        _ => shafer_data::create(path, classes, dtype)?,
     };
     Ok(Output { writer, dense })
 }
@@ -103,33 +113,49 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     const SCREEN: usize = 24;
     let transform = arguments.method.transform()?;
     let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
-    let logits = one_row(open(&arguments.input)?, arguments.row)
-        .map_err(|error| about(error, &arguments.input))?;
+    let rows = open(&arguments.input, &arguments.grouping.groups)?;
+    let groups = rows.groups().to_vec();
+    let logits = one_row(rows, arguments.row).map_err(|error| about(error, &arguments.input))?;
     if !labels.is_empty() && labels.len() != logits.len() {
         bail!("there are {} labels for {} classes", labels.len(), logits.len());
     }
-    let temperature = arguments.method.temperature;
-    let explanation = explain::explain(arguments.row, &logits, &*transform, temperature, &labels)
-        .map_err(|error| about(error, &arguments.input))?;
-    if cli.json {
-        return print_json(&explanation);
+    let explainer = Explainer {
+        row: arguments.row,
+        logits: &logits,
+        transform: &*transform,
+        temperature: arguments.method.temperature,
+        labels: &labels,
+    };
+    let (most, width) = (if arguments.all { usize::MAX } else { SCREEN }, terminal::width());
+    let about = |error| about(error, &arguments.input);
+    if groups.len() > 1 {
+        let explanation = explainer.groups(&groups, arguments.best).map_err(about)?;
+        return if cli.json {
+            print_json(&explanation)
+        } else {
+            print(&explanation.text(most, width))
+        };
     }
-    let most = if arguments.all { usize::MAX } else { SCREEN };
-    print(&explain::render(&explanation, most))
+    let explanation = explainer.whole().map_err(about)?;
+    if cli.json { print_json(&explanation) } else { print(&explanation.text(most, width)) }
 }
 
 fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
-    let rows = open(&arguments.input)?;
+    let rows = open(&arguments.input, &[])?;
     let classes = rows.shape().classes;
     if !labels.is_empty() && labels.len() != classes {
         bail!("there are {} labels for {classes} classes", labels.len());
     }
+    interrupt::hold();
     // Before the work, so that a page that cannot be written is known at once.
     let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
     let name = arguments.input.to_string();
-    let comparison = compare::compare(&name, rows, arguments.temperature, progress)
+    let choices =
+        if arguments.methods.is_empty() { Choice::all() } else { arguments.methods.clone() };
+    let methods = choices.iter().map(|choice| choice.transform(classes)).collect::<Result<_>>()?;
+    let comparison = compare::compare(&name, rows, methods, arguments.temperature, progress)
         .map_err(|error| about(error, &arguments.input))?;
     if let (Some(mut page), Some(path)) = (page, &arguments.html) {
         page.write_all(compare::html(&comparison, &labels)?.as_bytes())
@@ -141,7 +167,7 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     } else if cli.quiet {
         Ok(())
     } else {
-        let mut text = comparison.to_string();
+        let mut text = comparison.text(terminal::width());
         if let Some(path) = &arguments.html {
             let _ = writeln!(text, "the page is {}", path.display());
         }
@@ -197,7 +223,11 @@ fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
     print(&drawn.iter().map(line).collect::<String>())
 }
 
-fn open(input: &Input) -> Result<Rows> {
+fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
+    let streams = [&input.logits, &input.features, &input.mask].into_iter().flatten();
+    if streams.filter(|name| Location::parse(name).path.is_none()).count() > 1 {
+        bail!("standard input is wanted twice; give one of them as a file");
+    }
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => shafer_data::open(&Location::parse(logits))?,
         (None, Some(model), Some(features)) => {
@@ -214,41 +244,41 @@ fn open(input: &Input) -> Result<Rows> {
         }
         _ => bail!("give a file of logits, or --head and --features"),
     };
-    let rows = Rows::new(reader, input.axis).with_context(|| input.to_string())?;
+    let rows = Rows::new(reader, input.axis)
+        .and_then(|rows| rows.grouped(groups))
+        .with_context(|| input.to_string())?;
     let Some(mask) = &input.mask else { return Ok(rows) };
-    rows.masked(shafer_data::open(&Location::parse(mask))?).with_context(|| mask.clone())
+    rows.masked(shafer_data::open_mask(&Location::parse(mask))?).map_err(|error| about(error, mask))
 }
 
 /// One row of a file, in double precision.
 fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
-    let (Shape { classes, inner }, count) = (rows.shape(), rows.count());
+    let (shape, count) = (rows.shape(), rows.count());
+    let Shape { classes, inner } = shape;
     if let Some(count) = count.filter(|&count| wanted >= count) {
         bail!("there is no row {wanted}: the file has {count}, counted from 0");
     }
-    let mask = rows.mask().map(<[bool]>::to_vec);
     let mut row: Option<Vec<f64>> = None;
     let mut seen = 0;
-    rows.for_each(|first, block| {
-        seen = first + block.len() / classes;
-        if row.is_none() && (first..seen).contains(&wanted) {
-            let (outer, rest) = ((wanted - first) / inner, (wanted - first) % inner);
-            let places = (0..classes).map(|class| (outer * classes + class) * inner + rest);
-            row = Some(match block {
-                Values::F16(v) => places.map(|place| v[place].to_f64()).collect(),
-                Values::Bf16(v) => places.map(|place| v[place].to_f64()).collect(),
-                Values::F32(v) => places.map(|place| f64::from(v[place])).collect(),
-                Values::F64(v) => places.map(|place| v[place]).collect(),
-            });
+    rows.for_each(|block| {
+        let first = block.first;
+        seen = first + block.logits.len() / classes;
+        if wanted >= seen {
+            return Ok(ControlFlow::Continue(()));
         }
-        Ok(())
+        let (outer, rest) = ((wanted - first) / inner, (wanted - first) % inner);
+        let places = (0..classes).map(|class| (outer * classes + class) * inner + rest);
+        let logit = |place: usize| match block.logits {
+            _ if !shape.takes_part(block.mask, place) => f64::NEG_INFINITY,
+            Values::F16(v) => v[place].to_f64(),
+            Values::Bf16(v) => v[place].to_f64(),
+            Values::F32(v) => f64::from(v[place]),
+            Values::F64(v) => v[place],
+        };
+        row = Some(places.map(logit).collect());
+        Ok(ControlFlow::Break(()))
     })?;
-    let mut row = row.with_context(|| {
-        format!("there is no row {wanted}: the file has {seen}, counted from 0")
-    })?;
-    for (logit, _) in row.iter_mut().zip(mask.iter().flatten()).filter(|(_, kept)| !**kept) {
-        *logit = f64::NEG_INFINITY;
-    }
-    Ok(row)
+    row.with_context(|| format!("there is no row {wanted}: the file has {seen}, counted from 0"))
 }
 
 fn read_labels(path: &Path) -> Result<Vec<String>> {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The exit code of a program that was interrupted, as shells have it.
 pub(crate) const EXIT_CODE: u8 = 130;
 
+/// Whether there is something to be left in order.
+static HELD: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Why a job stopped.
@@ -20,13 +22,19 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Listens from now on. Whoever asks twice is not kept waiting for the block.
+/// Listens from now on. Before anything is held, the program simply ends; and whoever asks twice is
+/// not kept waiting for the block.
 pub(crate) fn listen() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+        if !HELD.load(Ordering::Relaxed) || INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(EXIT_CODE));
         }
     })
+}
+
+/// From now on, a job is stopped where it calls [`check`].
+pub(crate) fn hold() {
+    HELD.store(true, Ordering::Relaxed);
 }
 
 /// An error once somebody has asked to stop.

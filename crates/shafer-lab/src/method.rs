@@ -1,6 +1,8 @@
 //! The transforms by their names.
 
-use anyhow::{Result, bail};
+use std::str::FromStr;
+
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use shafer::{
     Entmax, Evidential, MinP, Softmax, SparsegenHg, SparsegenLin, Sparsemax, TopK, TopP, Transform,
@@ -25,12 +27,19 @@ pub(crate) const SPARSEMAX: &str = "sparsemax";
 pub(crate) struct MethodArgs {
     /// How to choose the classes
     #[arg(short, long, value_enum, default_value_t = Method::Evidential)]
-    pub(crate) method: Method,
+    method: Method,
 
     /// Divide the logits by this first; never changes what `evidential` keeps
     #[arg(short, long, default_value_t = 1.0, value_name = "T")]
     pub(crate) temperature: f64,
 
+    #[command(flatten)]
+    parameters: Parameters,
+}
+
+/// What transforms can be told besides their logits.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+struct Parameters {
     /// evidential: apply it again to the survivors, this often in all [default: 1]
     #[arg(long, value_name = "R")]
     rounds: Option<usize>,
@@ -58,7 +67,7 @@ pub(crate) struct MethodArgs {
 
 /// The transforms that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Method {
+enum Method {
     /// The classes with direct evidence in their favour (the paper's)
     Evidential,
     /// All classes
@@ -79,23 +88,36 @@ pub(crate) enum Method {
     MinP,
 }
 
+impl Method {
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
 impl MethodArgs {
     /// The transform, or which parameter does not fit.
     pub(crate) fn transform(&self) -> Result<Box<dyn Transform>> {
+        self.parameters.transform(self.method)
+    }
+}
+
+impl Parameters {
+    fn transform(&self, method: Method) -> Result<Box<dyn Transform>> {
         let owners = [
-            ("--rounds", self.rounds.is_some(), &[Method::Evidential][..]),
-            ("--alpha", self.alpha.is_some(), &[Method::Entmax]),
-            ("--lambda", self.lambda.is_some(), &[Method::SparsegenLin]),
-            ("--q", self.q.is_some(), &[Method::SparsegenHg]),
-            ("--k", self.k.is_some(), &[Method::TopK]),
-            ("--p", self.p.is_some(), &[Method::TopP, Method::MinP]),
+            ("rounds", self.rounds.is_some(), &[Method::Evidential][..]),
+            ("alpha", self.alpha.is_some(), &[Method::Entmax]),
+            ("lambda", self.lambda.is_some(), &[Method::SparsegenLin]),
+            ("q", self.q.is_some(), &[Method::SparsegenHg]),
+            ("k", self.k.is_some(), &[Method::TopK]),
+            ("p", self.p.is_some(), &[Method::TopP, Method::MinP]),
         ];
-        for (option, given, methods) in owners {
-            if given && !methods.contains(&self.method) {
-                bail!("{option} is for {}, not for {}", names(methods), names(&[self.method]));
+        for (parameter, given, methods) in owners {
+            if given && !methods.contains(&method) {
+                let names: Vec<String> = methods.iter().map(|method| method.name()).collect();
+                bail!("{parameter} is for {}, not for {}", names.join(" and "), method.name());
             }
         }
-        Ok(match self.method {
+        Ok(match method {
             Method::Evidential => Box::new(Evidential::with_rounds(self.rounds.unwrap_or(ROUNDS))?),
             Method::Softmax => Box::new(Softmax),
             Method::Sparsemax => Box::new(Sparsemax),
@@ -109,28 +131,115 @@ impl MethodArgs {
     }
 }
 
-/// Every transform with its default parameters, and what to call it beside the others.
-///
-/// The first is the evidential one, the second softmax.
-pub(crate) fn all(classes: usize) -> Result<Vec<(String, Box<dyn Transform>)>> {
-    // A file of fewer classes than k is no reason to leave top-k out.
-    let k = K.min(classes);
-    Ok(vec![
-        ("evidential".to_owned(), Box::new(Evidential::with_rounds(ROUNDS)?) as _),
-        ("softmax".to_owned(), Box::new(Softmax) as _),
-        ("sparsemax".to_owned(), Box::new(Sparsemax) as _),
-        (format!("sparsegen-lin {LAMBDA}"), Box::new(SparsegenLin::new(LAMBDA)?) as _),
-        (format!("sparsegen-hg {Q}"), Box::new(SparsegenHg::new(Q)?) as _),
-        (format!("entmax {ALPHA}"), Box::new(Entmax::new(ALPHA)?) as _),
-        (format!("top-k {k}"), Box::new(TopK::new(k)?) as _),
-        (format!("top-p {TOP_P}"), Box::new(TopP::new(TOP_P)?) as _),
-        (format!("min-p {MIN_P}"), Box::new(MinP::new(MIN_P)?) as _),
-    ])
+/// A transform among others: its name, and its parameter unless it is to be the default, as in
+/// `top-k` or `top-k:k=3`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Choice {
+    method: Method,
+    parameters: Parameters,
 }
 
-fn names(methods: &[Method]) -> String {
-    let name = |method: &Method| {
-        method.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    };
-    methods.iter().map(name).collect::<Vec<_>>().join(" and ")
+impl FromStr for Choice {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, parameter) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
+        let Ok(method) = Method::from_str(name, false) else {
+            let names: Vec<String> = Method::value_variants().iter().map(|m| m.name()).collect();
+            bail!("there is no method `{name}`; there are {}", names.join(", "));
+        };
+        let mut parameters = Parameters::default();
+        if let Some(parameter) = parameter {
+            let (key, value) = parameter.split_once('=').with_context(|| {
+                format!("`{parameter}` should be a parameter and its value, k=5")
+            })?;
+            let bad = || format!("{key} cannot be `{value}`");
+            match key {
+                "rounds" => parameters.rounds = Some(value.parse().with_context(bad)?),
+                "alpha" => parameters.alpha = Some(value.parse().with_context(bad)?),
+                "lambda" => parameters.lambda = Some(value.parse().with_context(bad)?),
+                "q" => parameters.q = Some(value.parse().with_context(bad)?),
+                "k" => parameters.k = Some(value.parse().with_context(bad)?),
+                "p" => parameters.p = Some(value.parse().with_context(bad)?),
+                _ => {
+                    bail!("there is no parameter `{key}`; there are rounds, alpha, lambda, q, k, p")
+                }
+            }
+        }
+        parameters.transform(method)?;
+        Ok(Self { method, parameters })
+    }
+}
+
+impl Choice {
+    /// Every method with its default.
+    pub(crate) fn all() -> Vec<Self> {
+        let choice = |&method| Self { method, parameters: Parameters::default() };
+        Method::value_variants().iter().map(choice).collect()
+    }
+
+    /// What to call it beside the others, and the transform for rows of so many classes.
+    pub(crate) fn transform(&self, classes: usize) -> Result<(String, Box<dyn Transform>)> {
+        let Self { method, mut parameters } = self.clone();
+        // A file of fewer classes than the default is no reason to leave top-k out.
+        if method == Method::TopK {
+            parameters.k = parameters.k.or(Some(K.min(classes)));
+        }
+        let parameter = match method {
+            Method::Evidential => parameters.rounds.map(|rounds| rounds.to_string()),
+            Method::Softmax | Method::Sparsemax => None,
+            Method::SparsegenLin => Some(parameters.lambda.unwrap_or(LAMBDA).to_string()),
+            Method::SparsegenHg => Some(parameters.q.unwrap_or(Q).to_string()),
+            Method::Entmax => Some(parameters.alpha.unwrap_or(ALPHA).to_string()),
+            Method::TopK => parameters.k.map(|k| k.to_string()),
+            Method::TopP => Some(parameters.p.unwrap_or(TOP_P).to_string()),
+            Method::MinP => Some(parameters.p.unwrap_or(MIN_P).to_string()),
+        };
+        let name = parameter.map_or_else(|| method.name(), |p| format!("{} {p}", method.name()));
+        Ok((name, parameters.transform(method)?))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_and_its_parameter() {
+        let named = |text: &str| text.parse::<Choice>().unwrap().transform(100).unwrap();
+        let (name, transform) = named("top-k:k=3");
+        assert_eq!(name, "top-k 3");
+        assert_eq!(format!("{transform:?}"), format!("{:?}", TopK::new(3).unwrap()));
+        let (name, transform) = named("sparsegen-lin:lambda=-1.5");
+        assert_eq!(name, "sparsegen-lin -1.5");
+        assert_eq!(format!("{transform:?}"), format!("{:?}", SparsegenLin::new(-1.5).unwrap()));
+        for (text, name) in [
+            ("evidential", "evidential"),
+            ("evidential:rounds=2", "evidential 2"),
+            ("softmax", "softmax"),
+            ("entmax:alpha=1.3", "entmax 1.3"),
+            ("top-p:p=0.5", "top-p 0.5"),
+            ("min-p", "min-p 0.05"),
+            ("top-k", "top-k 5"),
+        ] {
+            assert_eq!(named(text).0, name);
+        }
+        assert_eq!("top-k".parse::<Choice>().unwrap().transform(4).unwrap().0, "top-k 4");
+        assert_eq!(Choice::all().len(), 9);
+    }
+
+    #[test]
+    fn what_is_no_choice() {
+        let error = |text: &str| format!("{:#}", text.parse::<Choice>().unwrap_err());
+        assert!(
+            error("top").starts_with("there is no method `top`; there are evidential, softmax")
+        );
+        assert_eq!(error("top-k:alpha=2"), "alpha is for entmax, not for top-k");
+        assert_eq!(error("top-k:3"), "`3` should be a parameter and its value, k=5");
+        assert!(error("top-k:n=3").starts_with("there is no parameter `n`; there are rounds,"));
+        assert!(error("top-k:k=-3").starts_with("k cannot be `-3`: "));
+        assert!(error("top-p:p=2").starts_with("p is 2, but must"));
+        assert!(error("sparsegen-lin:lambda=1").starts_with("lambda is 1, but must"));
+    }
 }

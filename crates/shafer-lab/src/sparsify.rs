@@ -1,6 +1,7 @@
 //! `shafer sparsify`: a file of logits in, sparse distributions or their summary out.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
+use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
@@ -8,12 +9,14 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use half::{bf16, f16};
 use serde::Serialize;
-use shafer::{CompressedRows, Element, Logits, Transform, TransformExt};
+use shafer::{CompressedRows, Element, Transform, TransformExt};
 use shafer_data::{Dtype, RowWriter, SparseRows, Values, ValuesRef};
 
+use crate::groups::{Array, JoinedRows, in_file, join_dense};
+use crate::joint::JointSummary;
 use crate::progress::Progress;
 use crate::stream::{Rows, Shape};
-use crate::summary::{SizeCounts, SizeSummary};
+use crate::summary::{GroupSummary, SizeSummary, Tally};
 
 /// What became of a file.
 #[derive(Clone, Debug, Serialize)]
@@ -23,9 +26,15 @@ pub(crate) struct Report {
     pub(crate) classes: usize,
     /// `None` if there are no rows.
     pub(crate) kept: Option<SizeSummary>,
-    /// Rows in which the evidence favours no class.
+    /// Rows in which the evidence favours no class; each group of a row counts by itself.
     pub(crate) vacuous: usize,
     pub(crate) seconds: f64,
+    /// If there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) groups: Vec<GroupSummary>,
+    /// If there are several groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) joint: Option<JointSummary>,
 }
 
 /// Goes through all rows, and writes them if there is where to.
@@ -83,49 +92,58 @@ fn typed<E: Typed>(
     mut progress: Progress,
 ) -> Result<Report> {
     let start = Instant::now();
-    let shape = rows.shape();
-    let mask = rows.mask().map(<[bool]>::to_vec);
-    let mut counts = SizeCounts::new(shape.classes);
-    let mut total = (0, 0);
-    let mut sizes = Vec::new();
+    let (shape, groups) = (rows.shape(), rows.groups().to_vec());
+    let mut tally = Tally::new(&groups);
+    let (mut total, mut vacuous) = (0, 0);
+    let mut mask_part = Vec::new();
     // One block is written while the next is computed.
-    let (full, blocks) = sync_channel::<Block<E>>(1);
-    let (empty, used) = sync_channel::<Block<E>>(3);
+    let (full, blocks) = sync_channel::<Parts<E>>(1);
+    let (empty, used) = sync_channel::<Parts<E>>(3);
     std::thread::scope(|scope| {
         let dense = output.as_ref().map(|output| output.dense);
-        let writer = output.map(|output| scope.spawn(move || write(output, blocks, &empty)));
-        let computed = rows.for_each(|first, values| {
-            let logits = E::of(values);
-            let report = with_input(logits, shape, mask.as_deref(), temperature, |input| {
-                sizes.resize(input.row_count(), 0);
-                let Some(dense) = dense else {
-                    return transform.support_sizes(input, &mut sizes);
-                };
-                let mut block = used.try_recv().unwrap_or_default();
-                let report = if dense {
-                    block.dense.resize(logits.len(), E::default());
-                    transform.dense(input, &mut block.dense)?;
-                    transform.support_sizes(input, &mut sizes)?
-                } else {
-                    let report = transform.compressed_into(input, &mut block.sparse)?;
-                    for (size, (indices, _)) in sizes.iter_mut().zip(block.sparse.iter()) {
-                        *size = indices.len() as u32;
+        let groups = &groups;
+        let writer =
+            output.map(|output| scope.spawn(move || write(output, groups, shape, blocks, &empty)));
+        let computed = rows.for_each(|block| {
+            let logits = E::of(block.logits);
+            let array = Array { logits, shape, mask: block.mask, temperature };
+            let mut parts = used.try_recv().unwrap_or_else(|_| Parts::new(groups.len()));
+            for (number, group) in groups.iter().enumerate() {
+                let report = array.with_group(group, &mut mask_part, |input| {
+                    let sizes = tally.sizes(number, input.row_count());
+                    match dense {
+                        None => transform.support_sizes(input, sizes),
+                        Some(true) => {
+                            let part = &mut parts.dense[number];
+                            part.resize(input.len(), E::default());
+                            transform.dense(input, part)?;
+                            transform.support_sizes(input, sizes)
+                        }
+                        Some(false) => {
+                            let part = &mut parts.sparse[number];
+                            let report = transform.compressed_into(input, part)?;
+                            for (size, (indices, _)) in sizes.iter_mut().zip(part.iter()) {
+                                *size = indices.len() as u32;
+                            }
+                            Ok(report)
+                        }
                     }
-                    report
-                };
+                });
+                vacuous +=
+                    report.map_err(|error| in_file(error, block.first, number, groups))?.vacuous;
+            }
+            if dense.is_some() {
                 // If the writer has stopped, it says why when it is joined.
-                let _ = full.send(block);
-                Ok(report)
-            })
-            .map_err(|error| in_file(error, first))?;
+                let _ = full.send(parts);
+            }
             if writer.as_ref().is_some_and(ScopedJoinHandle::is_finished) {
                 bail!("the output could not be written");
             }
-            counts.add(&sizes);
-            total.0 += report.rows;
-            total.1 += report.vacuous;
-            progress.add(report.rows);
-            Ok(())
+            tally.count();
+            let rows = logits.len() / shape.classes;
+            total += rows;
+            progress.add(rows);
+            Ok(ControlFlow::Continue(()))
         });
         drop(full);
         let written = writer
@@ -139,95 +157,105 @@ fn typed<E: Typed>(
     })?;
     Ok(Report {
         method: transform.name(),
-        rows: total.0,
+        rows: total,
         classes: shape.classes,
-        kept: counts.summary(),
-        vacuous: total.1,
+        kept: tally.summary(),
+        vacuous,
         seconds: start.elapsed().as_secs_f64(),
+        groups: tally.groups(),
+        joint: tally.joint(),
     })
 }
 
-/// Calls `work` with the rows of a block.
-fn with_input<E: Element, T>(
-    logits: &[E],
-    Shape { classes, inner }: Shape,
-    mask: Option<&[bool]>,
-    temperature: f64,
-    work: impl FnOnce(&Logits<'_, E>) -> shafer::Result<T>,
-) -> shafer::Result<T> {
-    let dimensions = [logits.len() / (classes * inner), classes, inner];
-    let strides = [(classes * inner) as isize, inner as isize, 1];
-    let input = if inner == 1 {
-        Logits::rows(logits, classes)?
-    } else {
-        Logits::strided(logits, &dimensions, &strides, 0, 1)?
-    };
-    let input = input.temperature(temperature)?.parallel(true);
-    work(&if let Some(mask) = mask { input.mask(mask)? } else { input })
+/// What is to be written: the rows of each group.
+struct Parts<E> {
+    dense: Vec<Vec<E>>,
+    sparse: Vec<CompressedRows<E>>,
 }
 
-/// What is to be written.
-struct Block<E> {
-    dense: Vec<E>,
-    sparse: CompressedRows<E>,
-}
-
-impl<E> Default for Block<E> {
-    fn default() -> Self {
-        Self { dense: Vec::new(), sparse: CompressedRows::new() }
+impl<E: Element> Parts<E> {
+    fn new(groups: usize) -> Self {
+        Self { dense: vec![Vec::new(); groups], sparse: vec![CompressedRows::new(); groups] }
     }
 }
 
 /// Writes blocks as they come, and gives them back to be filled again.
 fn write<E: Typed>(
     mut output: Output,
-    blocks: Receiver<Block<E>>,
-    empty: &SyncSender<Block<E>>,
+    groups: &[Range<usize>],
+    shape: Shape,
+    blocks: Receiver<Parts<E>>,
+    empty: &SyncSender<Parts<E>>,
 ) -> Result<Output> {
-    for block in blocks {
-        if output.dense {
-            output.writer.write_dense(E::view(&block.dense))?;
-        } else {
-            let Block { sparse: rows, .. } = &block;
-            let values = E::view(rows.values());
-            output.writer.write(SparseRows::new(rows.indptr(), rows.indices(), values))?;
+    let (mut whole, mut joined) = (Vec::new(), JoinedRows::default());
+    for parts in blocks {
+        match (output.dense, &parts.dense[..], &parts.sparse[..]) {
+            (true, [only], _) => output.writer.write_dense(E::view(only))?,
+            (true, several, _) => {
+                join_dense(several, groups, shape, &mut whole);
+                output.writer.write_dense(E::view(&whole))?;
+            }
+            (false, _, [only]) => {
+                let values = E::view(only.values());
+                output.writer.write(SparseRows::new(only.indptr(), only.indices(), values))?;
+            }
+            (false, _, several) => {
+                joined.join(several, groups);
+                let JoinedRows { indptr, indices, values } = &joined;
+                output.writer.write(SparseRows::new(indptr, indices, E::view(values)))?;
+            }
         }
         // Nobody wants it back after the last one.
-        let _ = empty.try_send(block);
+        let _ = empty.try_send(parts);
     }
     Ok(output)
 }
 
-/// The same error with the row's number in the file instead of the block.
-pub(crate) fn in_file(mut error: shafer::Error, first: usize) -> shafer::Error {
-    if let shafer::Error::Value { row, .. } | shafer::Error::Row { row, .. } = &mut error {
-        *row += first;
-    }
-    error
-}
-
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} rows of {} classes, {}", self.rows, self.classes, self.method)?;
+        write!(f, "{} rows of {} classes", self.rows, self.classes)?;
+        if !self.groups.is_empty() {
+            write!(f, " in {} groups", self.groups.len())?;
+        }
+        writeln!(f, ", {}", self.method)?;
         let Some(kept) = &self.kept else { return writeln!(f, "there are no rows") };
         writeln!(
             f,
-            "kept per row   mean {:.2}, median {}, 90% {}, 99% {}, smallest {}, largest {}",
+            "kept per row    mean {:.2}, median {}, 90% {}, 99% {}, smallest {}, largest {}",
             kept.mean, kept.median, kept.p90, kept.p99, kept.smallest, kept.largest
         )?;
         writeln!(
             f,
-            "reduction      {:.1}% by the mean, {:.1}% by the largest",
+            "reduction       {:.1}% by the mean, {:.1}% by the largest",
             kept.reduction_percent, kept.reduction_percent_by_largest
         )?;
+        if let Some(joint) = &self.joint {
+            writeln!(f, "kept by group   {}", means(&self.groups))?;
+            write!(f, "{joint}")?;
+        }
         if self.vacuous > 0 {
+            let what = if self.groups.is_empty() { "rows" } else { "groups of rows" };
             writeln!(
                 f,
-                "vacuous        {} of the rows: all their logits are equal, and nothing is dropped",
+                "vacuous         {} of the {what}: all their logits are equal, and nothing is dropped",
                 self.vacuous
             )?;
         }
         let rate = self.rows as f64 / self.seconds.max(1e-9);
-        writeln!(f, "time           {:.2} s, {rate:.0} rows a second", self.seconds)
+        writeln!(f, "time            {:.2} s, {rate:.0} rows a second", self.seconds)
     }
+}
+
+/// How many classes groups keep in the mean, in one line.
+fn means(groups: &[GroupSummary]) -> String {
+    const LISTED: usize = 4;
+    let mean = |group: &GroupSummary| {
+        let kept = group.kept.as_ref().map_or(0.0, |kept| kept.mean);
+        format!("{kept:.2} of {}", group.classes)
+    };
+    let mut text = groups.iter().take(LISTED).map(mean).collect::<Vec<_>>().join(", ");
+    if groups.len() > LISTED {
+        let _ = write!(text, ", and {} more groups", groups.len() - LISTED);
+    }
+    text
 }

@@ -1,22 +1,28 @@
 //! Rows of logits, block after block: one thread reads while the others compute.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::ops::{ControlFlow, Range};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use shafer_data::{ArrayReader, Dtype, Values};
+use shafer_data::{ArrayInfo, ArrayReader, Dtype, MaskReader, Values};
 
-use crate::interrupt;
+use crate::{groups, interrupt};
 
 /// How many logits a block has, more or less: enough that handing it over costs nothing, and few
 /// enough that three of them are no memory to speak of.
 const BLOCK: usize = 1 << 21;
+
+/// How long a wait for the next block may take before somebody who wants to stop is heard.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Rows of equal length.
 pub(crate) struct Rows {
     reader: Box<dyn ArrayReader>,
     shape: Shape,
     count: Option<usize>,
-    mask: Option<Vec<bool>>,
+    groups: Vec<Range<usize>>,
+    mask: Option<Mask>,
 }
 
 /// How rows lie in an array: `outer` times, `classes` groups of `inner` numbers, of which each is of
@@ -29,9 +35,32 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// The number of elements that rows can only be read together with.
-    fn slab(self) -> usize {
+    pub(crate) fn slab(self) -> usize {
         self.classes * self.inner
     }
+
+    /// Whether a logit of a block takes part, by a mask with an entry for each class or each logit.
+    pub(crate) fn takes_part(self, mask: Option<&[bool]>, place: usize) -> bool {
+        let by_class = || place / self.inner % self.classes;
+        mask.is_none_or(|mask| mask[if mask.len() == self.classes { by_class() } else { place }])
+    }
+}
+
+/// What takes part.
+enum Mask {
+    /// These classes, in every row.
+    Classes(Vec<bool>),
+    /// What an array of the shape of the logits says, which is read along with them.
+    Elements(MaskReader),
+}
+
+/// Some rows in memory.
+pub(crate) struct Block<'a> {
+    /// The number of the first.
+    pub(crate) first: usize,
+    pub(crate) logits: &'a Values,
+    /// What takes part, if not all: one entry a class, or one a logit.
+    pub(crate) mask: Option<&'a [bool]>,
 }
 
 impl Rows {
@@ -54,27 +83,51 @@ impl Rows {
             bail!("there are no classes along axis {axis}: the array is {info}");
         }
         let count = info.elements().map(|elements| elements / classes);
-        Ok(Self { reader, shape: Shape { classes, inner }, count, mask: None })
+        let (shape, whole) = (Shape { classes, inner }, 0..classes);
+        Ok(Self { reader, shape, count, groups: vec![whole], mask: None })
     }
 
-    /// Masks out the classes whose number is 0.
-    pub(crate) fn masked(mut self, mask: Box<dyn ArrayReader>) -> Result<Self> {
-        let numbers = whole(mask, self.shape.classes + 1)?;
-        if numbers.len() != self.shape.classes {
-            bail!("a mask of {} numbers is needed, one for each class", self.shape.classes);
+    /// Divides the classes into variables of so many each. None leaves them one variable.
+    pub(crate) fn grouped(mut self, sizes: &[usize]) -> Result<Self> {
+        if !sizes.is_empty() {
+            self.groups = groups::ranges(sizes, self.shape.classes)?;
         }
-        self.mask = Some(numbers.iter().map(|&number| number != 0.0).collect());
         Ok(self)
     }
 
-    /// Which classes take part, if not all.
-    pub(crate) fn mask(&self) -> Option<&[bool]> {
-        self.mask.as_deref()
+    /// Masks out the classes that have a 0, in every row, or the logits that have one, if the mask
+    /// is of their shape.
+    pub(crate) fn masked(mut self, mut mask: MaskReader) -> Result<Self> {
+        let classes = self.shape.classes;
+        let by_class = match mask.info().elements() {
+            Some(values) => values == classes,
+            None => mask.at_most(classes)?.is_some_and(|values| values.len() == classes),
+        };
+        self.mask = Some(if by_class {
+            let mut values = Vec::new();
+            mask.read(classes, &mut values)?;
+            Mask::Classes(values)
+        } else if same_rows(mask.info(), self.reader.info()) {
+            Mask::Elements(mask)
+        } else {
+            bail!(
+                "the mask is {}, but must be {classes} values, one for each class, or {}, as the \
+                 logits are",
+                mask.info().shape_text(),
+                self.reader.info().shape_text()
+            )
+        });
+        Ok(self)
     }
 
     /// How the rows lie in a block.
     pub(crate) fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// The classes of each variable.
+    pub(crate) fn groups(&self) -> &[Range<usize>] {
+        &self.groups
     }
 
     /// The shape of the whole array, where the file tells it beforehand.
@@ -93,60 +146,90 @@ impl Rows {
         self.count
     }
 
-    /// Calls `work` with the number of the first row of each block, and the block.
-    pub(crate) fn for_each(self, mut work: impl FnMut(usize, &Values) -> Result<()>) -> Result<()> {
-        let classes = self.shape.classes;
+    /// Calls `work` with each block, until it has seen enough.
+    pub(crate) fn for_each(
+        self,
+        mut work: impl FnMut(Block<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let (classes, mask_reader) = match self.mask {
+            Some(Mask::Classes(mask)) => (Some(mask), None),
+            Some(Mask::Elements(reader)) => (None, Some(reader)),
+            None => (None, None),
+        };
         // An array without elements has slabs of none.
         let slab = self.shape.slab().max(1);
+        let source = Source { reader: self.reader, mask: mask_reader };
         let elements = (BLOCK / slab).max(1) * slab;
         let (full, blocks) = sync_channel(1);
         let (empty, used) = sync_channel(3);
-        std::thread::scope(|scope| {
-            let reader = scope.spawn(move || read(self.reader, elements, &full, &used));
-            let mut first = 0;
-            let mut result = Ok(());
-            for block in blocks {
-                result = interrupt::check().map_err(Into::into).and_then(|()| work(first, &block));
-                if result.is_err() {
-                    break;
+        // Not joined if work ends before its time: a pipe may keep it waiting for ever.
+        let reader = std::thread::spawn(move || source.read(elements, &full, &used));
+        let mut first = 0;
+        loop {
+            let buffer: Buffer = match blocks.recv_timeout(PATIENCE) {
+                Ok(buffer) => buffer,
+                Err(RecvTimeoutError::Timeout) => {
+                    interrupt::check()?;
+                    continue;
                 }
-                first += block.len() / classes;
-                // The reader may have come to the end, and then does not want it back.
-                let _ = empty.send(block);
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            interrupt::check()?;
+            let mask = classes.as_deref().or(buffer.mask.as_deref());
+            if work(Block { first, logits: &buffer.logits, mask })?.is_break() {
+                return Ok(());
             }
-            // Lets a reader that waits for a place know that nobody takes its blocks any more.
-            drop(empty);
-            let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            result.and(read)
-        })
+            first += buffer.logits.len() / self.shape.classes;
+            // The reader may have come to the end, and then does not want it back.
+            let _ = empty.send(buffer);
+        }
+        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
-/// The first numbers of an array, at most so many.
-fn whole(mut reader: Box<dyn ArrayReader>, most: usize) -> Result<Vec<f64>> {
-    let mut block = Values::default();
-    reader.read(most, &mut block)?;
-    Ok(match block {
-        Values::F16(v) => v.iter().map(|x| x.to_f64()).collect(),
-        Values::Bf16(v) => v.iter().map(|x| x.to_f64()).collect(),
-        Values::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
-        Values::F64(v) => v,
-    })
+/// Whether one array has a row for each row of another, as far as can be known.
+fn same_rows(a: &ArrayInfo, b: &ArrayInfo) -> bool {
+    let row = |info: &ArrayInfo| info.shape[usize::from(!info.open_ended)..].to_vec();
+    match (a.open_ended, b.open_ended) {
+        (false, false) => a.shape == b.shape,
+        _ => !a.shape.is_empty() && !b.shape.is_empty() && row(a) == row(b),
+    }
 }
 
-/// Reads blocks until the end, or until nobody wants them.
-fn read(
-    mut reader: Box<dyn ArrayReader>,
-    elements: usize,
-    full: &SyncSender<Values>,
-    used: &Receiver<Values>,
-) -> Result<()> {
-    loop {
-        // Blocks that have been worked on are filled again.
-        let mut block = used.try_recv().unwrap_or_default();
-        reader.read(elements, &mut block)?;
-        if block.is_empty() || full.send(block).is_err() {
-            return Ok(());
+/// What a block is read into.
+#[derive(Default)]
+struct Buffer {
+    logits: Values,
+    mask: Option<Vec<bool>>,
+}
+
+/// Where blocks come from.
+struct Source {
+    reader: Box<dyn ArrayReader>,
+    mask: Option<MaskReader>,
+}
+
+impl Source {
+    /// Reads blocks until the end, or until nobody wants them.
+    fn read(
+        mut self,
+        elements: usize,
+        full: &SyncSender<Buffer>,
+        used: &Receiver<Buffer>,
+    ) -> Result<()> {
+        loop {
+            // Blocks that have been worked on are filled again.
+            let mut block = used.try_recv().unwrap_or_default();
+            self.reader.read(elements, &mut block.logits)?;
+            if let Some(mask) = &mut self.mask {
+                if block.logits.is_empty() {
+                    mask.finish()?;
+                }
+                mask.read(block.logits.len(), block.mask.get_or_insert_default())?;
+            }
+            if block.logits.is_empty() || full.send(block).is_err() {
+                return Ok(());
+            }
         }
     }
 }

@@ -1,17 +1,26 @@
-//! Pictures made of characters.
+//! The terminal: how much fits on a line, and pictures made of characters.
 
 use std::fmt::Write as _;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
+
+use terminal_size::{Width, terminal_size_of};
 
 use crate::figure::colour::{Colour, of_method};
 
-/// A bar of eighths of a character, `width` characters for the largest.
-pub(crate) fn bar(value: f64, largest: f64, width: usize) -> String {
+/// The width of the terminal; where there is none, what `COLUMNS` says, or 80.
+pub(crate) fn width() -> usize {
+    let terminal = terminal_size_of(io::stdout()).map(|(Width(width), _)| width.into());
+    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.or_else(told).unwrap_or(80)
+}
+
+/// A bar of eighths of a character; that of the largest value has the given length.
+pub(crate) fn bar(value: f64, largest: f64, length: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if largest <= 0.0 {
         return String::new();
     }
-    let eighths = (value / largest * (width * 8) as f64).round() as usize;
+    let eighths = (value / largest * (length * 8) as f64).round() as usize;
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
@@ -27,7 +36,7 @@ impl Colours {
     pub(crate) fn of_standard_output() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if std::io::stdout().is_terminal() && !refused && !dumb { Self::On } else { Self::Off }
+        if io::stdout().is_terminal() && !refused && !dumb { Self::On } else { Self::Off }
     }
 
     fn paint(self, Colour([red, green, blue]): Colour, words: &str) -> String {

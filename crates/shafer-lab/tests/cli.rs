@@ -1,62 +1,14 @@
 //! The program as a user runs it: files in, text and files out, exit codes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-fn shafer(folder: &Path, arguments: &[&str]) -> Output {
-    let program = env!("CARGO_BIN_EXE_shafer");
-    Command::new(program).args(arguments).current_dir(folder).output().unwrap()
-}
-
-fn json(folder: &Path, arguments: &[&str]) -> Value {
-    let output = shafer(folder, arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// The one line that is said about bad input.
-fn complaint(folder: &Path, arguments: &[&str]) -> String {
-    let output = shafer(folder, arguments);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(output.stdout.is_empty());
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.lines().count(), 1, "{text}");
-    text.trim_end().to_owned()
-}
-
-/// An array of f32 in version 1 of the npy format.
-fn npy(shape: &[usize], values: &[f32]) -> Vec<u8> {
-    let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
-    let mut header =
-        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", shape.join(", "));
-    while (10 + header.len() + 1) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.bytes());
-    bytes.extend(values.iter().flat_map(|x| x.to_le_bytes()));
-    bytes
-}
-
-fn last_floats(path: &Path, count: usize) -> Vec<f32> {
-    let bytes = std::fs::read(path).unwrap();
-    let floats = bytes[bytes.len() - 4 * count..].chunks_exact(4);
-    floats.map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
-}
-
-/// Three rows of four classes; the mean of each is 0.
-const LOGITS: [f32; 12] = [3.0, 1.0, -1.0, -3.0, 0.0, 0.0, 0.0, 0.0, -9.0, 3.0, 3.0, 3.0];
-
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("logits.npy"), npy(&[3, 4], &LOGITS)).unwrap();
-    folder
-}
+use common::{complaint, folder, json, last_floats, npy, shafer};
 
 #[test]
 fn a_summary_counts_what_is_kept() {
@@ -124,20 +76,6 @@ fn classes_along_another_axis() {
 }
 
 #[test]
-fn masked_classes_take_no_part() {
-    let folder = folder();
-    std::fs::write(folder.path().join("mask.csv"), "0,1,1,1\n").unwrap();
-    let row = json(folder.path(), &["explain", "logits.npy", "--mask", "mask.csv", "--json"]);
-    // Of 1, -1 and -3, whose mean is -1, one is left.
-    assert_eq!((&row["kept"], &row["classes"][0]["class"]), (&1.into(), &1.into()));
-    let report = json(folder.path(), &["sparsify", "logits.npy", "--mask", "mask.csv", "--json"]);
-    assert_eq!(report["kept"]["largest"], 3);
-    std::fs::write(folder.path().join("short.csv"), "0,1\n").unwrap();
-    let message = complaint(folder.path(), &["sparsify", "logits.npy", "--mask", "short.csv"]);
-    assert_eq!(message, "shafer: short.csv: a mask of 4 numbers is needed, one for each class");
-}
-
-#[test]
 fn a_row_is_explained() {
     let folder = folder();
     std::fs::write(folder.path().join("names.txt"), "walk\nrun\nturn\nstop\n").unwrap();
@@ -190,6 +128,49 @@ fn methods_are_compared() {
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("3 rows of 4 classes") && text.contains("sparsegen-hg 1"), "{text}");
     assert!(shafer(folder.path(), &["compare", "logits.npy", "-Q"]).stdout.is_empty());
+}
+
+#[test]
+fn the_table_has_the_columns_that_fit() {
+    let folder = folder();
+    let table = |width: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shafer"));
+        command.args(["compare", "logits.npy"]).current_dir(folder.path());
+        let text = command.env("COLUMNS", width).output().unwrap().stdout;
+        let text = String::from_utf8(text).unwrap();
+        let mut lines = text.lines().filter(|line| line.starts_with('│'));
+        assert!(lines.all(|line| line.chars().count() <= width.parse().unwrap()), "{text}");
+        text
+    };
+    let narrow = table("50");
+    assert!(narrow.contains("reduction") && !narrow.contains("variation"), "{narrow}");
+    let usual = table("80");
+    assert!(usual.contains("variation") && !usual.contains("median"), "{usual}");
+    assert!(usual.contains("more columns: in a wider terminal"), "{usual}");
+    let wide = table("200");
+    assert!(wide.contains("failed") && !wide.contains("more columns"), "{wide}");
+}
+
+#[test]
+fn methods_and_their_parameters_can_be_chosen() {
+    let folder = folder();
+    let methods = "top-k:k=1,top-k:k=3,evidential:rounds=2,entmax:alpha=1.3";
+    let report = json(folder.path(), &["compare", "logits.npy", "--methods", methods, "--json"]);
+    let methods = report["methods"].as_array().unwrap();
+    let names: Vec<&str> = methods.iter().map(|method| method["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["top-k 1", "top-k 3", "evidential 2", "entmax 1.3"]);
+    assert_eq!(
+        (&methods[0]["kept"]["mean"], &methods[1]["kept"]["mean"]),
+        (&1.0.into(), &3.0.into())
+    );
+    // The second round takes one more of the first row; what the modes are does not change by it.
+    assert_eq!(methods[2]["evidential_support_kept"], 0.75);
+    let message = complaint(folder.path(), &["compare", "logits.npy", "-m", "top-k:k=5"]);
+    assert!(message.contains("k is 5, but must not be greater"), "{message}");
+    let output = shafer(folder.path(), &["compare", "logits.npy", "-m", "top-k:alpha=2"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("alpha is for entmax, not for top-k"), "{text}");
 }
 
 #[test]
@@ -389,7 +370,7 @@ fn bad_input_is_named_and_leaves_no_file() {
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "--temperature", "0"]);
     assert!(message.contains("temperature is 0"), "{message}");
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "--alpha", "2"]);
-    assert_eq!(message, "shafer: --alpha is for entmax, not for evidential");
+    assert_eq!(message, "shafer: alpha is for entmax, not for evidential");
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "-m", "top-k", "-k", "9"]);
     assert!(message.contains("k is 9, but must not be greater"), "{message}");
 }

@@ -3,7 +3,8 @@
 //! `cargo bench -p shafer` prints nanoseconds per element and the ratio to memcpy, and writes them
 //! to `target/bench/shafer.json`. Machines are noisy, so a measurement is the median of rounds in
 //! which the transform and the memcpy take turns, and the ratio, not the time, is what to compare.
-//! Arguments that do not begin with a dash select transforms by a part of their name.
+//! Of the arguments that do not begin with a dash, numbers select shapes by their classes, and
+//! others transforms by a part of their name.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 use std::hint::black_box;
@@ -35,7 +36,8 @@ struct Measurement {
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let arguments = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
+    let (classes, wanted): (Vec<_>, Vec<_>) = arguments.partition(|a| a.parse::<usize>().is_ok());
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let mut threads = vec![1];
     if all > 1 {
@@ -47,6 +49,9 @@ fn main() {
         "transform", "layout", "rows", "K", "threads", "ns/element", "x memcpy"
     );
     for (rows, k) in SHAPES {
+        if !classes.is_empty() && !classes.contains(&k.to_string()) {
+            continue;
+        }
         let logits = normal_logits(rows * k);
         let mut out = vec![0.0_f32; rows * k];
         for &threads in &threads {

@@ -28,19 +28,11 @@ pub struct CompressedRows<E> {
     // Longer than what they hold, so that using them again does not write zeros first.
     indices: Vec<u32>,
     values: Vec<E>,
-    /// What several threads write to before it is put in place, kept for the next time.
-    pub(crate) spare: Vec<CompressedRows<E>>,
 }
 
 impl<E> Default for CompressedRows<E> {
     fn default() -> Self {
-        Self {
-            classes: 0,
-            indptr: vec![0],
-            indices: Vec::new(),
-            values: Vec::new(),
-            spare: Vec::new(),
-        }
+        Self { classes: 0, indptr: vec![0], indices: Vec::new(), values: Vec::new() }
     }
 }
 
@@ -200,15 +192,21 @@ impl<E: Element> CompressedRows<E> {
         dense
     }
 
-    /// To write more rows to, with room for so many entries.
-    pub(crate) fn writer(&mut self, entries: usize) -> Entries<'_, E> {
-        let base = self.stored();
-        if self.indices.len() < base + entries {
+    /// Makes room for so many entries more.
+    fn reserve(&mut self, entries: usize) {
+        let len = self.stored() + entries;
+        if self.indices.len() < len {
             // Twice as much each time, so that growing stays linear.
-            let len = (base + entries).max(2 * self.indices.len());
+            let len = len.max(2 * self.indices.len());
             self.indices.resize(len, 0);
             self.values.resize(len, E::default());
         }
+    }
+
+    /// To write more rows to, with room for so many entries.
+    pub(crate) fn writer(&mut self, entries: usize) -> Entries<'_, E> {
+        self.reserve(entries);
+        let base = self.stored();
         Entries {
             base,
             ends: &mut self.indptr,
@@ -217,10 +215,25 @@ impl<E: Element> CompressedRows<E> {
         }
     }
 
-    /// Adds rows whose entries have been written already.
-    pub(crate) fn add_ends(&mut self, ends: &[usize]) {
-        let base = self.stored();
-        self.indptr.extend(ends.iter().map(|end| base + end));
+    /// Places for so many rows more, with room for at least so many entries. The rows are there
+    /// when [`Self::keep_rows`] says so.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn places(&mut self, rows: usize, entries: usize) -> Places<'_, E> {
+        self.reserve(entries);
+        let (base, filled) = (self.stored(), self.indptr.len());
+        self.indptr.resize(filled + rows, base);
+        Places {
+            base,
+            ends: &mut self.indptr[filled..],
+            columns: &mut self.indices[base..],
+            values: &mut self.values[base..],
+        }
+    }
+
+    /// Forgets all but the first rows.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn keep_rows(&mut self, rows: usize) {
+        self.indptr.truncate(rows + 1);
     }
 
     /// Adds rows of the type that these were computed in.
@@ -230,7 +243,8 @@ impl<E: Element> CompressedRows<E> {
         for (value, &wide) in values.iter_mut().zip(rows.values()) {
             *value = E::narrow(wide);
         }
-        self.add_ends(&rows.indptr[1..]);
+        let base = self.stored();
+        self.indptr.extend(rows.indptr[1..].iter().map(|end| base + end));
     }
 }
 
@@ -243,4 +257,45 @@ pub(crate) struct Entries<'a, E> {
     pub(crate) base: usize,
     pub(crate) columns: &'a mut [u32],
     pub(crate) values: &'a mut [E],
+}
+
+/// Where rows that have been computed elsewhere go.
+#[cfg(feature = "parallel")]
+pub(crate) struct Places<'a, E> {
+    /// The number of entries before these.
+    base: usize,
+    ends: &'a mut [usize],
+    columns: &'a mut [u32],
+    values: &'a mut [E],
+}
+
+#[cfg(feature = "parallel")]
+impl<'a, E: Element> Places<'a, E> {
+    pub(crate) fn rows(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Splits off the first so many rows and entries, if there are so many.
+    pub(crate) fn take(&mut self, rows: usize, entries: usize) -> Option<Places<'a, E>> {
+        if self.columns.len() < entries {
+            return None;
+        }
+        let base = self.base;
+        self.base += entries;
+        Some(Places {
+            base,
+            ends: self.ends.split_off_mut(..rows)?,
+            columns: self.columns.split_off_mut(..entries)?,
+            values: self.values.split_off_mut(..entries)?,
+        })
+    }
+
+    /// Puts as many rows and entries there as these are places for.
+    pub(crate) fn put(self, rows: &CompressedRows<E>) {
+        self.columns.copy_from_slice(rows.indices());
+        self.values.copy_from_slice(rows.values());
+        for (to, end) in self.ends.iter_mut().zip(&rows.indptr()[1..]) {
+            *to = self.base + end;
+        }
+    }
 }

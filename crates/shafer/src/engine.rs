@@ -226,71 +226,29 @@ pub(crate) fn compressed<E: Element>(
     out: &mut CompressedRows<E>,
 ) -> Result<Report> {
     rule.check(logits.classes())?;
-    let parts = if logits.is_parallel() { threads() } else { 1 };
-    let mut spare = std::mem::take(&mut out.spare);
-    spare.resize_with(spare.len().max(parts - 1), CompressedRows::new);
-    let result = compressed_in_parts(rule, logits, out, &mut spare[..parts - 1]);
-    out.spare = spare;
-    Ok(Report { rows: logits.row_count(), vacuous: result? })
-}
-
-/// As many parts as there are threads, because where the rows of a part go is only known when all
-/// before it are there: the first is written where it belongs, and the others are put there.
-fn compressed_in_parts<E: Element>(
-    rule: &Rule,
-    logits: &Logits<'_, E>,
-    out: &mut CompressedRows<E>,
-    spare: &mut [CompressedRows<E>],
-) -> Result<usize> {
-    let rows = block_rows(logits.classes());
-    let part = logits.row_count().div_ceil(spare.len() + 1).next_multiple_of(rows);
-    let mut parts: Vec<_> = std::iter::once(&mut *out).chain(&mut *spare).collect();
-    let vacuous = for_blocks(
-        true,
-        &mut parts,
-        1,
-        || Worker::new(rule, logits),
-        |worker, i, out| {
-            out[0].reset(logits.classes());
-            let end = logits.row_count().min((i + 1) * part);
-            let mut vacuous = 0;
-            for start in (i * part..end).step_by(rows) {
-                vacuous += worker.compressed(start, rows.min(end - start), out[0])?;
-            }
-            Ok(vacuous)
-        },
-    )?;
-    for part in &*spare {
-        let entries = out.writer(part.stored());
-        copy(part.indices(), &mut entries.columns[..part.stored()])?;
-        copy(part.values(), &mut entries.values[..part.stored()])?;
-        out.add_ends(&part.indptr()[1..]);
-    }
-    Ok(vacuous)
-}
-
-/// Copies on all threads.
-fn copy<T: Copy + Send + Sync>(from: &[T], to: &mut [T]) -> Result<()> {
-    let size = BLOCK;
-    for_blocks(
-        true,
-        to,
-        size,
-        || (),
-        |(), i, to| {
-            to.copy_from_slice(&from[i * size..][..to.len()]);
-            Ok(0)
-        },
-    )?;
-    Ok(())
-}
-
-/// The number of threads that rows are shared out among.
-fn threads() -> usize {
+    out.reset(logits.classes());
+    let rows = logits.row_count();
+    let block_rows = block_rows(logits.classes());
+    let mut report = Report { rows, vacuous: 0 };
     #[cfg(feature = "parallel")]
-    return rayon::current_num_threads();
-    #[cfg(not(feature = "parallel"))]
-    1
+    if logits.is_parallel() && rows > block_rows {
+        report.vacuous = crate::in_order::add_rows(
+            out,
+            rows,
+            block_rows,
+            || Worker::new(rule, logits),
+            |worker, start, count, block| {
+                block.reset(logits.classes());
+                worker.compressed(start, count, block)
+            },
+        )?;
+        return Ok(report);
+    }
+    let mut worker = Worker::new(rule, logits);
+    for start in (0..rows).step_by(block_rows) {
+        report.vacuous += worker.compressed(start, block_rows.min(rows - start), out)?;
+    }
+    Ok(report)
 }
 
 /// See [`crate::TransformExt::support_sizes`].

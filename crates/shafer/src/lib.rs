@@ -107,6 +107,8 @@ mod engine;
 mod error;
 mod evidence;
 mod head;
+#[cfg(feature = "parallel")]
+mod in_order;
 mod kernel;
 mod logits;
 mod mass_function;

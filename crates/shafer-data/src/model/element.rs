@@ -46,7 +46,7 @@ impl Element {
     }
 }
 
-fn not_float(what: &str, name: &str, at: &At) -> Error {
+pub(super) fn not_float(what: &str, name: &str, at: &At) -> Error {
     at.request(format!("{what} is of type {name}; only f16, bf16, f32 and f64 can be loaded"))
 }
 

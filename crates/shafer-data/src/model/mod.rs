@@ -14,9 +14,6 @@ pub use heads::{HeadCandidate, HeadWeights, Orientation, heads, load_head};
 use self::element::Element;
 use crate::{Error, Result};
 
-/// No tensor of a model has more axes; a file that says so is broken or hostile.
-const MAX_RANK: usize = 32;
-
 /// A tensor in a model file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
@@ -77,8 +74,8 @@ impl ModelFile {
         };
         let (kind, tensors) = match ending.as_str() {
             "safetensors" => {
-                let (file, length) = open()?;
-                let (file, tensors) = safetensors::Safetensors::open(file, length, &at)?;
+                let (file, _) = open()?;
+                let (file, tensors) = safetensors::Safetensors::open(file, &at)?;
                 (Kind::Safetensors(file), tensors)
             }
             "pt" | "pth" | "bin" | "ckpt" => {

@@ -15,11 +15,12 @@ use half::{bf16, f16};
 use prost::{Message, bytes::Bytes};
 
 use super::{
-    At, MAX_RANK, TRUNCATED, TensorInfo, byte_length,
+    At, TRUNCATED, TensorInfo, byte_length,
     element::{Element, read_floats},
     heads::{HeadCandidate, Orientation, Plan},
     shown, tensor_info,
 };
+use crate::array::MAX_RANK;
 use crate::{Dtype, Result};
 
 /// The most that protocol buffers can hold.
@@ -27,6 +28,12 @@ const MAX_FILE: u64 = 1 << 31;
 const MAX_MESSAGES: usize = 1_000_000;
 /// Fields of one node or one tensor, other than its data.
 const MAX_FIELDS: usize = 4096;
+/// Of values; those of exporters are some ten words.
+const MAX_NAME: usize = 1024;
+/// Of an attribute of a node that may be or lead to a head: a number, or the order of two axes.
+const MAX_ATTRIBUTE: usize = 4096;
+/// The attributes that say how a node is to be understood.
+const ATTRIBUTES: [&str; 6] = ["alpha", "beta", "transA", "transB", "group", "perm"];
 /// Between a head and the output lie a handful of nodes. This also ends a cycle.
 const MAX_WALK: usize = 32;
 
@@ -45,24 +52,32 @@ struct NodeProto {
     name: String,
     #[prost(string, tag = "4")]
     op_type: String,
-    /// [`AttributeProto`]s, decoded when they are asked for.
+    /// `AttributeProto`s, decoded as what they have to be.
     #[prost(bytes = "bytes", repeated, tag = "5")]
     attribute: Vec<Bytes>,
 }
 
+/// An `AttributeProto` that is a number or some.
 #[derive(Clone, PartialEq, Message)]
-struct AttributeProto {
+struct NumberAttribute {
     #[prost(string, tag = "1")]
     name: String,
     #[prost(float, tag = "2")]
     f: f32,
     #[prost(int64, tag = "3")]
     i: i64,
-    /// A tensor, decoded when it is asked for.
-    #[prost(bytes = "bytes", tag = "5")]
-    t: Bytes,
     #[prost(int64, repeated, tag = "8")]
     ints: Vec<i64>,
+}
+
+/// An `AttributeProto` that is a tensor.
+#[derive(Clone, PartialEq, Message)]
+struct TensorAttribute {
+    #[prost(string, tag = "1")]
+    name: String,
+    /// Decoded as what it has to be.
+    #[prost(bytes = "bytes", tag = "5")]
+    t: Bytes,
 }
 
 /// What a `TensorProto` says of its data.
@@ -111,8 +126,17 @@ struct ValueInfoProto {
 pub(super) struct Onnx {
     folder: PathBuf,
     constants: Vec<Constant>,
-    nodes: Vec<NodeProto>,
+    nodes: Vec<Node>,
     outputs: Vec<String>,
+}
+
+struct Node {
+    input: Vec<String>,
+    output: Vec<String>,
+    name: String,
+    op_type: String,
+    /// Only of nodes that may be or lead to a head.
+    attributes: Vec<NumberAttribute>,
 }
 
 /// An initialiser, or the value of a `Constant` node.
@@ -170,14 +194,10 @@ impl Onnx {
                 1 => {
                     check_fields(&message, &[]).map_err(bad)?;
                     let node = NodeProto::decode(message).map_err(broken)?;
-                    if node.op_type == "Constant"
-                        && let [name] = &node.output[..]
-                        && let Some(value) = node.attribute("value")
-                        && !value.t.is_empty()
-                    {
-                        onnx.add_constant(value.t, Some(name), &mut tensors).map_err(bad)?;
+                    if let Some((name, tensor)) = node.constant() {
+                        onnx.add_constant(tensor, Some(name), &mut tensors).map_err(bad)?;
                     } else {
-                        onnx.nodes.push(node);
+                        onnx.nodes.push(Node::new(node).map_err(bad)?);
                     }
                 }
                 5 => onnx.add_constant(message, None, &mut tensors).map_err(bad)?,
@@ -338,8 +358,7 @@ impl Onnx {
             add(graph
                 .trace(output, 2, &|op| format!("its {op} feeds the output `{}`", shown(output))));
         }
-        let is_softmax =
-            |node: &&NodeProto| matches!(node.op_type.as_str(), "Softmax" | "LogSoftmax");
+        let is_softmax = |node: &&Node| matches!(node.op_type.as_str(), "Softmax" | "LogSoftmax");
         for node in self.nodes.iter().filter(is_softmax).take(MAX_TRACES) {
             if let [input, ..] = &node.input[..] {
                 add(graph.trace(input, 1, &|op| {
@@ -352,13 +371,46 @@ impl Onnx {
 }
 
 impl NodeProto {
-    /// An attribute that does not decode is one that is not there: the fields that count are
-    /// checked where they are used.
-    fn attribute(&self, name: &str) -> Option<AttributeProto> {
-        self.attribute
-            .iter()
-            .filter_map(|bytes| AttributeProto::decode(bytes.clone()).ok())
-            .find(|attribute| attribute.name == name)
+    /// The name and the tensor of a node that is nothing else.
+    fn constant(&self) -> Option<(&str, Bytes)> {
+        let [name] = &self.output[..] else { return None };
+        if self.op_type != "Constant" {
+            return None;
+        }
+        let mut attributes =
+            self.attribute.iter().filter_map(|bytes| TensorAttribute::decode(bytes.clone()).ok());
+        let tensor = attributes.find(|attribute| attribute.name == "value")?.t;
+        (!tensor.is_empty()).then_some((name, tensor))
+    }
+}
+
+impl Node {
+    /// Decodes the attributes, once: the same node may lie behind any number of outputs.
+    fn new(proto: NodeProto) -> std::result::Result<Self, String> {
+        let NodeProto { input, output, name, op_type, attribute } = proto;
+        if input.iter().chain(&output).any(|name| name.len() > MAX_NAME) {
+            return Err(format!("a value has a name of more than {MAX_NAME} bytes"));
+        }
+        let mut attributes = Vec::new();
+        if matches!(&*op_type, "Gemm" | "Conv" | "Transpose") {
+            for bytes in attribute {
+                if bytes.len() > MAX_ATTRIBUTE {
+                    let n = bytes.len();
+                    return Err(format!("a {op_type} has an attribute of {n} bytes"));
+                }
+                // One that does not decode is one that is not there.
+                let Ok(attribute) = NumberAttribute::decode(bytes) else { continue };
+                let taken = |a: &NumberAttribute| a.name == attribute.name;
+                if ATTRIBUTES.contains(&&*attribute.name) && !attributes.iter().any(taken) {
+                    attributes.push(attribute);
+                }
+            }
+        }
+        Ok(Self { input, output, name, op_type, attributes })
+    }
+
+    fn attribute(&self, name: &str) -> Option<&NumberAttribute> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
     fn int(&self, name: &str) -> i64 {
@@ -380,7 +432,7 @@ impl NodeProto {
 
 struct Graph<'g> {
     constants: HashMap<&'g str, usize>,
-    producers: HashMap<&'g str, &'g NodeProto>,
+    producers: HashMap<&'g str, &'g Node>,
     tensors: &'g [TensorInfo],
 }
 
@@ -444,7 +496,7 @@ impl<'g> Graph<'g> {
         None
     }
 
-    fn layer(&self, node: &NodeProto, added: Option<&TensorInfo>) -> Option<Plan> {
+    fn layer(&self, node: &Node, added: Option<&TensorInfo>) -> Option<Plan> {
         let [a, b, rest @ ..] = &node.input[..] else { return None };
         let (mut alpha, mut beta) = (1.0, 1.0);
         // Whether the tensor in the file has a row for each class.

@@ -14,11 +14,12 @@ use zip::{
 };
 
 use super::{
-    At, MAX_RANK, TRUNCATED, TensorInfo,
+    At, TRUNCATED, TensorInfo,
     element::{Element, read_floats},
     pickle::{self, Id, Tree, Value},
     shown, tensor_info,
 };
+use crate::array::MAX_RANK;
 use crate::{Error, Result};
 
 /// Pickles of the largest checkpoints have a few megabytes.
@@ -26,6 +27,9 @@ const MAX_PICKLE: u64 = 64 << 20;
 const MAX_DEPTH: usize = 64;
 const MAX_TENSORS: usize = 200_000;
 const MAX_NAME: usize = 1024;
+/// Of the names, the storages and the shapes of all tensors. A pickle of some kilobytes can have one
+/// tensor under any number of long names.
+const MAX_DESCRIPTIONS: usize = 64 << 20;
 
 const RESAVE: &str =
     "save the weights again: torch.save(model.state_dict(), PATH), or as safetensors";
@@ -102,8 +106,14 @@ impl Pytorch {
         let pickle = archive.read("data.pkl", MAX_PICKLE, at)?;
         let bad = |problem| at.format(problem, RESAVE);
         let tree = pickle::read(&pickle).map_err(bad)?;
-        let mut walk =
-            Walk { tree: &tree, visits: 0, names: HashSet::new(), found: Vec::new(), opaque: None };
+        let mut walk = Walk {
+            tree: &tree,
+            visits: 0,
+            names: HashSet::new(),
+            found: Vec::new(),
+            bytes: 0,
+            opaque: None,
+        };
         walk.root().map_err(bad)?;
         if walk.found.is_empty() {
             return Err(bad(match walk.opaque {
@@ -263,6 +273,8 @@ struct Walk<'t> {
     visits: usize,
     names: HashSet<String>,
     found: Vec<(String, View)>,
+    /// Of the descriptions of what was found.
+    bytes: usize,
     /// The first thing that we could not look into.
     opaque: Option<String>,
 }
@@ -414,6 +426,10 @@ impl Walk<'_> {
     fn add(&mut self, name: &str, view: View) -> std::result::Result<(), String> {
         if self.found.len() == MAX_TENSORS {
             return Err(format!("the pickle holds more than {MAX_TENSORS} tensors"));
+        }
+        self.bytes += name.len() + view.key.len() + size_of_val(&view.shape[..]);
+        if self.bytes > MAX_DESCRIPTIONS {
+            return Err(format!("the pickle has more than {MAX_DESCRIPTIONS} bytes of names"));
         }
         // A name that is taken is that of a shared tensor or of another wrapper's: the first stays.
         if self.names.insert(name.to_owned()) {

@@ -1,9 +1,11 @@
 //! Rows to files.
 
+mod columns;
 mod csr;
 mod csv;
 mod npy;
 mod npz;
+mod parquet;
 mod safetensors;
 mod zip;
 
@@ -13,6 +15,7 @@ use std::path::Path;
 use half::{bf16, f16};
 
 pub use self::csv::CsvWriter;
+pub use self::parquet::ParquetWriter;
 pub use npy::NpyWriter;
 pub use npz::CsrNpzWriter;
 pub use safetensors::SafetensorsWriter;
@@ -133,7 +136,7 @@ impl fmt::Debug for dyn RowWriter {
 }
 
 /// Begins a file for rows of `classes` values, by the ending of its name: `.npy` is dense, `.npz` a
-/// matrix for `scipy.sparse.load_npz`, `.safetensors` and `.csv` are sparse too.
+/// matrix for `scipy.sparse.load_npz`, `.safetensors`, `.parquet` and `.csv` are sparse too.
 ///
 /// ```
 /// use shafer_data::{Dtype, Location, SparseRows, Values, create, open};
@@ -155,11 +158,12 @@ pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Box<dyn RowWr
         "npy" => Box::new(NpyWriter::create(path, classes, dtype)?),
         "npz" => Box::new(CsrNpzWriter::create(path, classes, dtype)?),
         "safetensors" => Box::new(SafetensorsWriter::create(path, classes, dtype)?),
+        "parquet" => Box::new(ParquetWriter::create(path, classes, dtype)?),
         "csv" => Box::new(CsvWriter::create(path, classes, dtype)?),
         _ => {
             return Err(Error::request(
                 &path.display().to_string(),
-                "cannot be written; end its name in .npy, .npz, .safetensors or .csv",
+                "cannot be written; end its name in .npy, .npz, .safetensors, .parquet or .csv",
             ));
         }
     })

@@ -3,8 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crc32fast::Hasher;
-
+use super::columns::Columns;
 use super::csr::Csr;
 use super::zip::{ARRAY_HEADER, ZipWriter};
 use super::{Form, RowWriter, SparseRows, little_endian, widened};
@@ -39,8 +38,7 @@ const MEMBERS: [&str; 5] = ["indices.npy", "indptr.npy", "format.npy", "shape.np
 pub struct CsrNpzWriter {
     zip: ZipWriter,
     csr: Csr,
-    indices: Spill,
-    indices_crc: Hasher,
+    indices: Columns,
     indptr: Spill,
     /// The largest number for which columns and row ends are of 32 bits.
     narrow: usize,
@@ -51,11 +49,11 @@ impl CsrNpzWriter {
     pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Self> {
         let csr = Csr::new(Form::new(path, classes, dtype)?);
         let file = AtomicFile::create(path)?;
-        let (indices, indptr) = (file.spill()?, file.spill()?);
+        let (indices, indptr) = (Columns::new(&file, classes)?, file.spill()?);
         let mut zip = ZipWriter::new(file);
         zip.begin("data.npy").map_err(|e| zip.file.failed(e))?;
         let narrow = i32::MAX as usize;
-        let mut this = Self { zip, csr, indices, indices_crc: Hasher::new(), indptr, narrow };
+        let mut this = Self { zip, csr, indices, indptr, narrow };
         this.indptr.write_all(&[0; 8]).map_err(|e| this.zip.file.failed(e))?;
         Ok(this)
     }
@@ -70,9 +68,7 @@ impl CsrNpzWriter {
             values => values,
         };
         self.zip.write(little_endian(values.bytes(), values.dtype().size(), swapped))?;
-        let indices = little_endian(bytemuck::cast_slice(rows.indices), 4, swapped);
-        self.indices_crc.update(indices);
-        self.indices.write_all(indices)?;
+        self.indices.put(rows.indptr, rows.indices)?;
         let ends = self.csr.add(rows.indptr);
         let bytes = little_endian(bytemuck::cast_slice(&ends), 8, &mut self.csr.swapped);
         self.indptr.write_all(bytes)?;
@@ -81,7 +77,7 @@ impl CsrNpzWriter {
     }
 
     fn complete(&mut self) -> io::Result<()> {
-        let Self { zip, csr, indices, indices_crc, indptr, narrow } = self;
+        let Self { zip, csr, indices, indptr, narrow } = self;
         let header = |descr: &str, shape: &[usize]| header_bytes(descr, shape, ARRAY_HEADER);
         let descr = if csr.form.dtype == Dtype::F64 { "<f8" } else { "<f4" };
         zip.end(&header(descr, &[csr.stored]))?;
@@ -91,15 +87,16 @@ impl CsrNpzWriter {
         let narrow = largest <= *narrow;
         let descr = if narrow { "<i4" } else { "<i8" };
         zip.begin("indices.npy")?;
-        if narrow {
-            zip.append(indices, indices_crc)?;
-        } else {
-            convert(indices, 4, |bytes| {
-                let wide = bytes.as_chunks::<4>().0.iter();
-                let wide = wide.flat_map(|b| i64::from(i32::from_le_bytes(*b)).to_le_bytes());
-                zip.write(&wide.collect::<Vec<u8>>())
-            })?;
-        }
+        let mut wide = Vec::new();
+        indices.take(|columns| {
+            if narrow {
+                let bytes = bytemuck::cast_slice(columns);
+                return zip.write(little_endian(bytes, 4, &mut csr.swapped));
+            }
+            wide.clear();
+            wide.extend(columns.iter().flat_map(|&column| i64::from(column).to_le_bytes()));
+            zip.write(&wide)
+        })?;
         zip.end(&header(descr, &[csr.stored]))?;
         zip.begin("indptr.npy")?;
         convert(indptr, 8, |bytes| {

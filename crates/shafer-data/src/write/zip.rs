@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use crc32fast::Hasher;
 
 use crate::AtomicFile;
-use crate::atomic::Spill;
 
 /// Room for the header of a member's array: those of one axis fit.
 pub(super) const ARRAY_HEADER: usize = 128;
@@ -58,13 +57,6 @@ impl ZipWriter {
         self.hasher.update(bytes);
         self.at += bytes.len() as u64;
         self.file.write_all(bytes)
-    }
-
-    /// Writes what was spilled, of which the checksum is known.
-    pub(super) fn append(&mut self, spill: &mut Spill, hasher: &Hasher) -> io::Result<()> {
-        self.hasher.combine(hasher);
-        self.at += self.file.append(spill)?;
-        Ok(())
     }
 
     /// Completes the member, whose array has this header.

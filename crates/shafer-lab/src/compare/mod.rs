@@ -1,4 +1,4 @@
-//! `shafer compare`: all methods side by side over a whole file.
+//! `shafer compare`: methods side by side over a whole file.
 //!
 //! One pass over the file gives a [`Comparison`]; the text, the JSON and the page show it and
 //! compute nothing of their own.
@@ -10,18 +10,22 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use serde::Serialize;
-use shafer::{CompressedRows, Element, Error, Logits, Softmax, Transform, TransformExt as _};
+use shafer::{
+    CompressedRows, Element, Error, Evidential, Logits, Softmax, Transform, TransformExt as _,
+};
 use shafer_data::Dtype;
 
-use crate::method;
+use crate::groups::in_file;
+use crate::interrupt;
 use crate::progress::Progress;
-use crate::sparsify::{Typed, in_file};
+use crate::sparsify::Typed;
 use crate::stream::{Rows, Shape};
 use crate::summary::{SizeCounts, SizeSummary};
 
@@ -88,10 +92,14 @@ pub(crate) struct Failure {
     pub(crate) reason: String,
 }
 
-/// Runs all methods over all rows.
+/// A transform, and what to call it beside others.
+type Named = (String, Box<dyn Transform>);
+
+/// Runs methods over all rows.
 pub(crate) fn compare(
     input: &str,
     rows: Rows,
+    methods: Vec<Named>,
     temperature: f64,
     progress: Progress,
 ) -> Result<Comparison> {
@@ -104,7 +112,7 @@ pub(crate) fn compare(
     };
     let start = Instant::now();
     let shape = rows.shape();
-    let Found { methods, vacuous, rows, sample } = typed(rows, temperature, progress)?;
+    let Found { methods, vacuous, rows, sample } = typed(rows, methods, temperature, progress)?;
     let bins = bins(shape.classes);
     Ok(Comparison {
         input: input.to_owned(),
@@ -121,49 +129,51 @@ pub(crate) fn compare(
     })
 }
 
-/// How many logits are worked on at once, more or less: nine methods go over them, so they should
+/// How many logits are worked on at once, more or less: all methods go over them, so they should
 /// stay in the cache, and enough of them that all threads have work.
 const CHUNK: usize = 1 << 18;
 
-fn typed<E: Typed>(rows: Rows, temperature: f64, mut progress: Progress) -> Result<Found> {
+fn typed<E: Typed>(
+    rows: Rows,
+    methods: Vec<Named>,
+    temperature: f64,
+    mut progress: Progress,
+) -> Result<Found> {
     let shape = rows.shape();
-    let mut pass = Pass::<E>::new(shape.classes, temperature)?;
-    let mask = rows.mask().map(<[bool]>::to_vec);
+    let mut pass = Pass::<E>::new(shape.classes, methods, temperature);
+    let groups = rows.groups().to_vec();
     let mut packed = Vec::new();
-    rows.for_each(|_, values| {
-        let logits = gathered(E::of(values), shape, mask.as_deref(), &mut packed);
+    rows.for_each(|block| {
+        let logits = gathered(E::of(block.logits), shape, block.mask, &mut packed);
         let chunk = (CHUNK / shape.classes).max(1) * shape.classes;
         for logits in logits.chunks(chunk) {
-            pass.add(logits).map_err(|error| in_file(error, pass.found.rows))?;
+            interrupt::check()?;
+            pass.add(logits).map_err(|error| in_file(error, pass.found.rows, 0, &groups))?;
             progress.add(logits.len() / shape.classes);
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(pass.found)
 }
 
-/// One row after the other, in the order of their numbers, with -inf for masked classes.
+/// One row after the other, in the order of their numbers, with -inf for what is masked: by class,
+/// or by logit.
 fn gathered<'a, E: Element>(
     logits: &'a [E],
-    Shape { classes, inner }: Shape,
+    shape: Shape,
     mask: Option<&[bool]>,
     packed: &'a mut Vec<E>,
 ) -> &'a [E] {
-    if inner <= 1 && mask.is_none() {
+    if shape.inner <= 1 && mask.is_none() {
         return logits;
     }
     packed.clear();
-    for slab in logits.chunks_exact(classes * inner) {
-        for rest in 0..inner {
-            packed.extend(slab[rest..].iter().step_by(inner));
-        }
-    }
-    if let Some(mask) = mask {
-        let masked = E::from_f64(f64::NEG_INFINITY);
-        for row in packed.chunks_exact_mut(classes) {
-            for (logit, _) in row.iter_mut().zip(mask).filter(|(_, kept)| !**kept) {
-                *logit = masked;
-            }
+    let masked = E::from_f64(f64::NEG_INFINITY);
+    for slab in (0..logits.len()).step_by(shape.slab()) {
+        for first in slab..slab + shape.inner {
+            let places = (first..slab + shape.slab()).step_by(shape.inner);
+            let logit = |p: usize| if shape.takes_part(mask, p) { logits[p] } else { masked };
+            packed.extend(places.map(logit));
         }
     }
     packed
@@ -191,12 +201,10 @@ struct Pass<E> {
 }
 
 impl<E: Element> Pass<E> {
-    fn new(classes: usize, temperature: f64) -> Result<Self> {
-        let methods = method::all(classes)?
-            .into_iter()
-            .map(|(name, transform)| Totals::new(name, transform, classes))
-            .collect();
-        Ok(Self {
+    fn new(classes: usize, methods: Vec<Named>, temperature: f64) -> Self {
+        let totals = |(name, transform)| Totals::new(name, transform, classes);
+        let methods = methods.into_iter().map(totals).collect();
+        Self {
             found: Found { rows: 0, vacuous: 0, methods, sample: Sample::default() },
             classes,
             temperature,
@@ -205,7 +213,7 @@ impl<E: Element> Pass<E> {
             supported: CompressedRows::new(),
             output: CompressedRows::new(),
             numbers: Vec::new(),
-        })
+        }
     }
 
     /// Adds rows that lie one after the other. Errors count rows from the first of them.
@@ -213,7 +221,7 @@ impl<E: Element> Pass<E> {
         let (found, classes) = (&mut self.found, self.classes);
         let input = Logits::rows(logits, classes)?.temperature(self.temperature)?.parallel(true);
         // The evidential support comes first: what fails here is bad for every method.
-        found.methods[0].transform.compressed_into(&input, &mut self.supported)?;
+        Evidential::default().compressed_into(&input, &mut self.supported)?;
         // What the others are measured by is exact whatever type the logits are stored in.
         self.wide.clear();
         self.wide.extend(logits.iter().map(|logit| logit.to_f64()));

@@ -1,6 +1,6 @@
 //! The numbers in columns: the same in the terminal and on the page.
 
-use std::fmt;
+use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -13,26 +13,18 @@ pub(super) struct Column {
     pub(super) help: &'static str,
     pub(super) value: fn(&MethodReport) -> Option<f64>,
     pub(super) decimals: usize,
-    /// Whether a terminal has room for it.
-    narrow: bool,
+    /// Where there is no room for all of them, those with the highest rank go first.
+    rank: u8,
 }
 
 const fn column(
+    rank: u8,
     title: &'static str,
     help: &'static str,
     decimals: usize,
     value: fn(&MethodReport) -> Option<f64>,
 ) -> Column {
-    Column { title, help, value, decimals, narrow: true }
-}
-
-const fn wide(
-    title: &'static str,
-    help: &'static str,
-    decimals: usize,
-    value: fn(&MethodReport) -> Option<f64>,
-) -> Column {
-    Column { title, help, value, decimals, narrow: false }
+    Column { title, help, value, decimals, rank }
 }
 
 fn percent(share: Option<f64>) -> Option<f64> {
@@ -40,31 +32,32 @@ fn percent(share: Option<f64>) -> Option<f64> {
 }
 
 pub(super) const COLUMNS: [Column; 14] = [
-    column("kept, mean", "Support size: classes kept in a row, mean over rows", 2, |m| {
+    column(1, "kept, mean", "Support size: classes kept in a row, mean over rows", 2, |m| {
         m.kept.as_ref().map(|kept| kept.mean)
     }),
-    column("kept, median", "Half of the rows keep at most so many classes", 0, |m| {
+    column(9, "kept, median", "Half of the rows keep at most so many classes", 0, |m| {
         m.kept.as_ref().map(|kept| kept.median as f64)
     }),
-    wide("kept, 90%", "90% of the rows keep at most so many classes", 0, |m| {
+    column(12, "kept, 90%", "90% of the rows keep at most so many classes", 0, |m| {
         m.kept.as_ref().map(|kept| kept.p90 as f64)
     }),
-    column("kept, 99%", "99% of the rows keep at most so many classes", 0, |m| {
+    column(7, "kept, 99%", "99% of the rows keep at most so many classes", 0, |m| {
         m.kept.as_ref().map(|kept| kept.p99 as f64)
     }),
-    column("kept, largest", "The most classes that any row keeps", 0, |m| {
+    column(11, "kept, largest", "The most classes that any row keeps", 0, |m| {
         m.kept.as_ref().map(|kept| kept.largest as f64)
     }),
-    column("reduction %", "Share of the classes that is dropped, mean over rows", 2, |m| {
+    column(2, "reduction %", "Share of the classes that is dropped, mean over rows", 2, |m| {
         m.kept.as_ref().map(|kept| kept.reduction_percent)
     }),
-    column("mass kept %", "Softmax probability of the kept classes, mean over rows", 2, |m| {
+    column(3, "mass kept %", "Softmax probability of the kept classes, mean over rows", 2, |m| {
         percent(m.softmax_mass_kept)
     }),
-    column("arg-max agrees %", "Rows whose most probable class is that of softmax", 1, |m| {
+    column(5, "top-1 agrees %", "Rows whose most probable class is that of softmax", 1, |m| {
         percent(m.argmax_agreement)
     }),
     column(
+        4,
         "modes kept %",
         "Share of the evidentially supported classes, those with direct evidence in their favour, \
          that the method keeps; mean over rows that are not vacuous. For evidential it is 100 by \
@@ -72,25 +65,27 @@ pub(super) const COLUMNS: [Column; 14] = [
         2,
         |m| percent(m.evidential_support_kept),
     ),
-    wide("all modes %", "Rows in which every evidentially supported class is kept", 1, |m| {
+    column(13, "all modes %", "Rows in which every evidentially supported class is kept", 1, |m| {
         percent(m.evidential_support_kept_whole)
     }),
-    column("total variation", "Distance to softmax, from 0 to 1, mean over rows", 4, |m| {
+    column(6, "total variation", "Distance to softmax, from 0 to 1, mean over rows", 4, |m| {
         m.total_variation
     }),
     column(
+        10,
         "Jensen-Shannon",
         "Divergence from softmax in nats, from 0 to 0.6931, mean over rows",
         4,
         |m| m.jensen_shannon,
     ),
     column(
+        8,
         "µs/row",
         "Time to compute the sparse rows with all threads, divided by their number",
         3,
         |m| m.microseconds_per_row,
     ),
-    wide("failed rows", "Rows that the method gives no distribution for", 0, |m| {
+    column(14, "failed rows", "Rows that the method gives no distribution for", 0, |m| {
         Some(m.failed as f64)
     }),
 ];
@@ -128,34 +123,51 @@ impl Comparison {
     }
 }
 
-impl fmt::Display for Comparison {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = || COLUMNS.iter().filter(|column| column.narrow);
-        let titles = columns().map(|column| column.title.replace(' ', "\n").replace("-S", "-\nS"));
+impl Comparison {
+    /// As text for lines of so many characters: of the columns, the most important that fit.
+    pub(crate) fn text(&self, width: usize) -> String {
+        let mut columns: Vec<&Column> = COLUMNS.iter().collect();
+        let mut table = self.table(&columns);
+        while table.lines().any(|line| line.chars().count() > width) && columns.len() > 1 {
+            let last = (0..columns.len()).max_by_key(|&place| columns[place].rank).unwrap_or(0);
+            columns.remove(last);
+            table = self.table(&columns);
+        }
+        let mut text = format!("{} rows of {} classes, {}\n", self.rows, self.classes, self.dtype);
+        text += &table;
+        for note in self.notes() {
+            text += &note;
+            text.push('\n');
+        }
+        text += "modes kept: the share of the classes with direct evidence; for evidential, all by\n\
+                 definition\n";
+        let left_out = COLUMNS.len() - columns.len();
+        if left_out > 0 {
+            let _ = writeln!(
+                text,
+                "{left_out} more columns: in a wider terminal, with --json, and with --html"
+            );
+        }
+        let _ = writeln!(text, "time {:.3} s, threads {}", self.seconds, self.threads);
+        text
+    }
+
+    fn table(&self, columns: &[&Column]) -> String {
+        let titles = columns.iter().map(|c| c.title.replace(' ', "\n").replace("-S", "-\nS"));
         let mut table = Table::new();
         table
             .load_style(presets::UTF8_BORDERS_ONLY)
             .set_header(std::iter::once("method".to_owned()).chain(titles));
         for method in &self.methods {
-            let numbers = columns().map(|column| column.text(method));
+            let numbers = columns.iter().map(|column| column.text(method));
             table.add_row(std::iter::once(method.name.clone()).chain(numbers));
         }
         for column in table.column_iter_mut() {
-            column.set_padding((0, 1));
+            column.set_padding((0, 0));
         }
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        writeln!(f, "{} rows of {} classes, {}", self.rows, self.classes, self.dtype)?;
-        writeln!(f, "{table}")?;
-        for note in self.notes() {
-            writeln!(f, "{note}")?;
-        }
-        writeln!(
-            f,
-            "modes kept: the share of the classes with direct evidence, which evidential keeps by definition\n\
-             time {:.3} s, threads {}",
-            self.seconds, self.threads
-        )
+        format!("{table}\n")
     }
 }

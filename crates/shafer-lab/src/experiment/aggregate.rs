@@ -15,7 +15,7 @@ use super::results::{
 };
 use super::seed_record::SeedRecord;
 use super::statistics::{CONFIDENCE, Gain, Summary, mean};
-use crate::method;
+use crate::method::{self, Choice};
 
 /// What results say besides numbers.
 #[derive(Clone, Debug)]
@@ -52,7 +52,8 @@ impl ImageResults {
                 bail!("{} is there twice", name(record));
             }
         }
-        let context = Context { meta, methods: method::all(classes)? };
+        let methods = Choice::all().iter().map(|choice| choice.transform(classes));
+        let context = Context { meta, methods: methods.collect::<Result<_>>()? };
         let measured: Vec<Measured<'_>> = records
             .iter()
             .filter(|record| !record.diverged)

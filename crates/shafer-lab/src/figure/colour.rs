@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn methods_have_colours_of_their_own_and_the_papers_three_those_of_the_paper() {
-        let titles: Vec<String> = method::all(10).unwrap().into_iter().map(|(t, _)| t).collect();
+        let title = |choice: &method::Choice| choice.transform(10).unwrap().0;
+        let titles: Vec<String> = method::Choice::all().iter().map(title).collect();
         let colours: Vec<String> = titles.iter().map(|t| of_method(t).to_string()).collect();
         assert_eq!(colours[..3], ["#009E73", "#56B4E9", "#E69F00"]);
         for (place, colour) in colours.iter().enumerate() {

@@ -1,0 +1,189 @@
+//! The messages of an Arrow stream, and the buffers that follow them.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+
+use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, root_as_message};
+use lz4_flex::frame::FrameDecoder;
+use ruzstd::decoding::{DEFAULT_MAX_WINDOW_SIZE, StreamingDecoder};
+
+use super::{DAMAGED, Place};
+use crate::raw::{read_at, truncated};
+use crate::{Error, Result};
+
+/// Far more than the description of a batch of a million columns takes.
+const LONGEST_MESSAGE: u64 = 1 << 28;
+
+/// The most memory for what is unpacked of all columns that are read together.
+const LARGEST_WINDOWS: u64 = 2 << 30;
+
+/// Messages, one after the other.
+#[derive(Clone)]
+pub(super) struct Messages {
+    pub(super) label: String,
+    pub(super) file: Arc<File>,
+    /// Where the next one begins, and where there can be no more.
+    pub(super) at: u64,
+    pub(super) end: u64,
+}
+
+/// A message, and where the bytes are that it describes.
+pub(super) struct Envelope {
+    bytes: Vec<u8>,
+    body: u64,
+    length: u64,
+}
+
+impl Messages {
+    pub(super) fn next(&mut self) -> Result<Option<Envelope>> {
+        if self.at == self.end {
+            return Ok(None);
+        }
+        // Before version 0.15 of Arrow, the length had nothing before it.
+        let mut length = self.integer()?;
+        if length == -1 {
+            length = self.integer()?;
+        }
+        if length == 0 {
+            return Ok(None);
+        }
+        let length = match u64::try_from(length) {
+            Ok(length) if length <= LONGEST_MESSAGE => length,
+            _ => return Err(self.damaged(format!("claims a message of {length} bytes"))),
+        };
+        self.need(length)?;
+        let mut bytes = vec![0; length as usize];
+        self.read(&mut bytes)?;
+        let body = self.message(&bytes)?.bodyLength();
+        let Ok(length) = u64::try_from(body) else {
+            return Err(self.damaged(format!("claims a batch of {body} bytes")));
+        };
+        self.need(length)?;
+        let body = self.at;
+        self.at += length;
+        Ok(Some(Envelope { bytes, body, length }))
+    }
+
+    fn integer(&mut self) -> Result<i32> {
+        self.need(4)?;
+        let mut bytes = [0; 4];
+        self.read(&mut bytes)?;
+        Ok(i32::from_le_bytes(bytes))
+    }
+
+    /// That so many bytes follow.
+    fn need(&self, length: u64) -> Result<()> {
+        let there = self.end - self.at;
+        if length > there { Err(truncated(&self.label, length - there)) } else { Ok(()) }
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> Result<()> {
+        let got =
+            read_at(&self.file, self.at, bytes).map_err(|e| Error::io(&self.label, "read", e))?;
+        if got < bytes.len() {
+            return Err(truncated(&self.label, (bytes.len() - got) as u64));
+        }
+        self.at += got as u64;
+        Ok(())
+    }
+
+    fn message<'a>(&self, bytes: &'a [u8]) -> Result<Message<'a>> {
+        let message = root_as_message(bytes)
+            .map_err(|_| self.damaged("has a message whose parts do not fit together"))?;
+        if ![MetadataVersion::V4, MetadataVersion::V5].contains(&message.version()) {
+            return Err(self.damaged("is of a version of the format that is not known"));
+        }
+        Ok(message)
+    }
+
+    /// The message in an envelope, checked before.
+    pub(super) fn open<'a>(&self, envelope: &'a Envelope) -> Result<Message<'a>> {
+        self.message(&envelope.bytes)
+    }
+
+    pub(super) fn damaged(&self, problem: impl Into<String>) -> Error {
+        Error::format(&self.label, problem, DAMAGED)
+    }
+}
+
+/// A batch of rows, and the file that its buffers are in.
+pub(super) struct Body<'a> {
+    pub(super) batch: RecordBatch<'a>,
+    pub(super) file: &'a Arc<File>,
+    pub(super) envelope: &'a Envelope,
+    /// How many columns are read at the same time.
+    pub(super) together: usize,
+}
+
+impl Body<'_> {
+    /// The length of an array, and how many of its values are null.
+    pub(super) fn node(&self, place: &Place, i: usize) -> Result<(usize, i64)> {
+        let node = self.batch.nodes().filter(|nodes| i < nodes.len()).map(|nodes| nodes.get(i));
+        node.and_then(|node| Some((usize::try_from(node.length()).ok()?, node.null_count())))
+            .ok_or_else(|| place.damaged("has a batch that lacks a column"))
+    }
+
+    /// A buffer from its beginning, of at least so many bytes once it is unpacked.
+    pub(super) fn buffer(&self, place: &Place, i: usize, needed: u64) -> Result<Source> {
+        let io = |e| Error::io(&place.label, "read", e);
+        let found = self.batch.buffers().filter(|all| i < all.len()).map(|all| *all.get(i));
+        let part = found.and_then(|buffer| {
+            let start = u64::try_from(buffer.offset()).ok()?;
+            let length = u64::try_from(buffer.length()).ok()?;
+            let end = start.checked_add(length).filter(|&end| end <= self.envelope.length)?;
+            let (at, end) = (self.envelope.body + start, self.envelope.body + end);
+            Some(Part { file: Arc::clone(self.file), at, end })
+        });
+        let mut part = part.ok_or_else(|| place.damaged("has a batch that lacks a buffer"))?;
+        let (length, source): (u64, Source) = match self.batch.compression() {
+            // What is empty is not packed.
+            Some(compression) if part.at < part.end => {
+                let mut length = [0; 8];
+                part.read_exact(&mut length).map_err(io)?;
+                let length = i64::from_le_bytes(length);
+                match (u64::try_from(length), compression.codec()) {
+                    // Packing would have made it longer.
+                    _ if length == -1 => (part.end - part.at, Box::new(part)),
+                    (Ok(length), CompressionType::LZ4_FRAME) => {
+                        (length, Box::new(FrameDecoder::new(BufReader::new(part)).take(length)))
+                    }
+                    (Ok(length), CompressionType::ZSTD) => {
+                        let most = LARGEST_WINDOWS / self.together as u64;
+                        let most = most.min(DEFAULT_MAX_WINDOW_SIZE);
+                        let source = BufReader::new(part);
+                        let source = StreamingDecoder::new_with_max_window_size(source, most)
+                            .map_err(|e| place.damaged(format!("cannot be unpacked ({e})")))?;
+                        (length, Box::new(source.take(length)))
+                    }
+                    _ => return Err(place.damaged("is packed in a way that is not known")),
+                }
+            }
+            _ => (part.end - part.at, Box::new(part)),
+        };
+        if length < needed {
+            return Err(place.damaged("has a buffer that is shorter than its values"));
+        }
+        Ok(source)
+    }
+}
+
+/// The bytes of a buffer.
+pub(super) type Source = Box<dyn Read + Send>;
+
+/// A part of a file. Several can be read in turns.
+struct Part {
+    file: Arc<File>,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Part {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let n = buffer.len().min(left);
+        let got = read_at(&self.file, self.at, &mut buffer[..n])?;
+        self.at += got as u64;
+        Ok(got)
+    }
+}

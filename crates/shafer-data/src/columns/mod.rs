@@ -1,0 +1,272 @@
+//! Tables of columns: Parquet, and Arrow's files and streams.
+//!
+//! Rows of logits are a column of lists, all of one length, or all columns of numbers together.
+//! Both formats cut their rows into batches, in which the numbers of a column lie one after the
+//! other: what is read are these numbers, and of the rest only what it takes to know that no number
+//! is missing and no row is longer than another.
+
+mod arrow;
+mod chunk;
+mod footer;
+mod message;
+mod page;
+mod parquet;
+mod reader;
+mod runs;
+mod thrift;
+
+use std::fs::File;
+
+pub(crate) use self::arrow::{FILE_MAGIC, STREAM_MAGIC};
+pub(crate) use self::parquet::MAGIC as PARQUET_MAGIC;
+
+use self::reader::ColumnsReader;
+use crate::entry::several;
+use crate::npy::shortened;
+use crate::raw::{Elements, byte_size};
+use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result};
+
+/// What is not damaged has fewer values in a row: a few bytes can stand for any number of them.
+const LONGEST_ROW: usize = 1 << 24;
+
+const DAMAGED: &str = "the file is damaged; copy or write it again";
+
+/// What to do about rows that are not of one length, or not complete.
+const DENSE: &str = "logits are dense: write a number for every class of every row";
+
+/// A file that is open.
+trait Table {
+    fn columns(&self) -> &[Column];
+
+    fn rows(&self) -> usize;
+
+    /// How many values the first row of a column of lists has; 0 if it is empty or not there.
+    fn first_length(&self, column: usize) -> Result<usize>;
+
+    /// The rows of some columns, of which each has `length` values.
+    fn batches(self: Box<Self>, columns: Vec<usize>, length: usize) -> Box<dyn Batches>;
+}
+
+/// A column of a table.
+struct Column {
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Numbers(Dtype),
+    Lists(Dtype),
+    /// What the file calls a type that is not read.
+    Other(String),
+}
+
+/// The rows of a file, in the pieces in which it stores them.
+trait Batches: Send {
+    /// The next piece, whose first row is the file's `first`.
+    fn next(&mut self, first: usize) -> Result<Option<Batch>>;
+}
+
+struct Batch {
+    rows: usize,
+    columns: Vec<Box<dyn Numbers>>,
+}
+
+/// The numbers of a column of a batch, one row after the other.
+trait Numbers: Send {
+    /// Fills `bytes` with the next numbers, the lowest byte of each first.
+    fn read(&mut self, bytes: &mut [u8]) -> Result<()>;
+}
+
+pub(crate) fn open_parquet(
+    label: &str,
+    file: File,
+    name: Option<&str>,
+) -> Result<Box<dyn ArrayReader>> {
+    open(label, Box::new(parquet::Parquet::open(label, file)?), name)
+}
+
+pub(crate) fn open_arrow(
+    label: &str,
+    file: File,
+    name: Option<&str>,
+) -> Result<Box<dyn ArrayReader>> {
+    open(label, Box::new(arrow::Arrow::open(label, file)?), name)
+}
+
+pub(crate) fn list_parquet(label: &str, file: File) -> Result<Vec<ArrayInfo>> {
+    list(&parquet::Parquet::open(label, file)?)
+}
+
+pub(crate) fn list_arrow(label: &str, file: File) -> Result<Vec<ArrayInfo>> {
+    list(&arrow::Arrow::open(label, file)?)
+}
+
+/// The columns that can be read by their name.
+fn list(table: &dyn Table) -> Result<Vec<ArrayInfo>> {
+    let mut arrays = Vec::new();
+    for (i, column) in table.columns().iter().enumerate() {
+        let (dtype, shape) = match column.kind {
+            Kind::Numbers(dtype) => (dtype, vec![table.rows()]),
+            Kind::Lists(dtype) => (dtype, vec![table.rows(), table.first_length(i)?]),
+            Kind::Other(_) => continue,
+        };
+        let name = Some(column.name.clone());
+        arrays.push(ArrayInfo { name, dtype, shape, open_ended: false });
+    }
+    Ok(arrays)
+}
+
+fn open(label: &str, table: Box<dyn Table>, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
+    let Choice { columns, name, dtype, lists } = choose(label, table.columns(), name)?;
+    let label = name.as_ref().map_or_else(|| label.to_owned(), |name| column_label(label, name));
+    let length = if lists { table.first_length(columns[0])? } else { 1 };
+    if length == 0 && table.rows() > 0 {
+        return Err(Error::format(&label, "row 0 is empty", DENSE));
+    }
+    if length > LONGEST_ROW {
+        let problem = format!("has rows of {length} values, more than {LONGEST_ROW}");
+        return Err(Error::format(&label, problem, DAMAGED));
+    }
+    let mut shape = vec![table.rows()];
+    // A column of numbers that was named is an array of one axis.
+    if lists || name.is_none() {
+        shape.push(length * columns.len());
+    }
+    byte_size(&label, &shape, Elements::Floats { dtype, big_endian: false })?;
+    let info = ArrayInfo { name, dtype, shape, open_ended: false };
+    Ok(Box::new(ColumnsReader::new(&label, info, table.batches(columns, length), length)))
+}
+
+/// What is to be read.
+struct Choice {
+    columns: Vec<usize>,
+    /// `None` if several columns make up the rows.
+    name: Option<String>,
+    dtype: Dtype,
+    lists: bool,
+}
+
+/// The column of that name, or without a name, the only one of lists, or all those of numbers.
+fn choose(label: &str, columns: &[Column], name: Option<&str>) -> Result<Choice> {
+    let only = |i: usize, dtype, lists| Choice {
+        columns: vec![i],
+        name: Some(columns[i].name.clone()),
+        dtype,
+        lists,
+    };
+    if let Some(name) = name {
+        let Some(found) = columns.iter().position(|column| column.name == name) else {
+            let problem = format!("has no column `{name}`; it holds {}", listing(columns));
+            return Err(Error::request(label, problem));
+        };
+        return match &columns[found].kind {
+            Kind::Numbers(dtype) => Ok(only(found, *dtype, false)),
+            Kind::Lists(dtype) => Ok(only(found, *dtype, true)),
+            Kind::Other(kind) => {
+                let problem = format!("is a column of {}; {TYPES} can be read", shortened(kind));
+                Err(Error::request(&column_label(label, name), problem))
+            }
+        };
+    }
+    let (mut lists, mut numbers) = (Vec::new(), Vec::new());
+    for (i, column) in columns.iter().enumerate() {
+        match column.kind {
+            Kind::Lists(dtype) => lists.push((i, dtype)),
+            Kind::Numbers(dtype) => numbers.push((i, dtype)),
+            Kind::Other(_) => {}
+        }
+    }
+    match (&lists[..], &numbers[..]) {
+        (&[(i, dtype)], _) => Ok(only(i, dtype, true)),
+        ([], &[(_, dtype), ..]) if numbers.iter().all(|&(_, other)| other == dtype) => {
+            let columns = numbers.iter().map(|&(i, _)| i).collect();
+            Ok(Choice { columns, name: None, dtype, lists: false })
+        }
+        ([], []) => {
+            let problem = format!("has no column of {TYPES}; it holds {}", listing(columns));
+            Err(Error::request(label, problem))
+        }
+        ([], _) => Err(Error::request(
+            label,
+            format!(
+                "has columns of several types: {}; name one, as in `FILE:NAME`, or write all as \
+                 one type",
+                listing(columns)
+            ),
+        )),
+        _ => Err(Error::request(
+            label,
+            format!(
+                "holds several columns of lists: {}; name one, as in `FILE:NAME`",
+                listing(columns)
+            ),
+        )),
+    }
+}
+
+const TYPES: &str = "f16, f32 or f64, nor of lists of these";
+
+fn listing(columns: &[Column]) -> String {
+    if columns.is_empty() {
+        return "no columns".to_owned();
+    }
+    several(columns, |column| {
+        let kind = match &column.kind {
+            Kind::Numbers(dtype) => dtype.to_string(),
+            Kind::Lists(dtype) => format!("list of {dtype}"),
+            Kind::Other(kind) => shortened(kind),
+        };
+        format!("`{}` {kind}", shortened(&column.name))
+    })
+}
+
+fn column_label(label: &str, name: &str) -> String {
+    format!("{label}:{}", shortened(name))
+}
+
+/// Where a column is in a file, for what is said about its rows.
+#[derive(Clone)]
+struct Place {
+    label: String,
+    /// The row that the batch begins with.
+    first: usize,
+    /// The values of each row.
+    length: usize,
+}
+
+impl Place {
+    /// The error of a value that is missing, counted from the beginning of the batch.
+    fn null(&self, value: usize) -> Error {
+        let row = self.first + value / self.length;
+        let problem = match self.length {
+            1 => format!("row {row} is null"),
+            length => format!("row {row}, column {} is null", value % length),
+        };
+        Error::format(&self.label, problem, DENSE)
+    }
+
+    /// The error of a row of the batch that is missing as a whole.
+    fn null_row(&self, row: usize) -> Error {
+        Error::format(&self.label, format!("row {} is null", self.first + row), DENSE)
+    }
+
+    /// The error of a row of the batch that has another length.
+    fn ragged(&self, row: usize, found: usize) -> Error {
+        let s = if found == 1 { "" } else { "s" };
+        let (row, length) = (self.first + row, self.length);
+        let problem = format!("row {row} has {found} value{s}, the first has {length}");
+        Error::format(&self.label, problem, DENSE)
+    }
+
+    /// The error of a row of the batch that is longer than it should be.
+    fn overlong(&self, row: usize) -> Error {
+        let (row, length) = (self.first + row, self.length);
+        let problem = format!("row {row} has more values than the first, which has {length}");
+        Error::format(&self.label, problem, DENSE)
+    }
+
+    fn damaged(&self, problem: impl Into<String>) -> Error {
+        Error::format(&self.label, problem, DAMAGED)
+    }
+}

@@ -1,0 +1,122 @@
+//! From the columns of batches to blocks of rows.
+
+use super::{Batch, Batches, DAMAGED, Numbers};
+use crate::fortran::{BUDGET, GROUP, pitch, scatter};
+use crate::values::swap_bytes;
+use crate::{ArrayInfo, ArrayReader, Error, Result, Values};
+
+/// Reads one column as it is, and several side by side.
+pub(super) struct ColumnsReader {
+    label: String,
+    info: ArrayInfo,
+    batches: Box<dyn Batches>,
+    /// The values that a row has in each column.
+    length: usize,
+    /// Elements not read yet.
+    left: usize,
+    /// Rows of the batches so far.
+    rows: usize,
+    columns: Vec<Box<dyn Numbers>>,
+    /// Values that each column of the batch still has.
+    in_batch: usize,
+    /// Rows that were put together from several columns, and how much of them was handed out.
+    together: Vec<u8>,
+    used: usize,
+    apart: Vec<u8>,
+}
+
+impl ColumnsReader {
+    /// `info` is that of all columns together, and its elements can be counted.
+    pub(super) fn new(
+        label: &str,
+        info: ArrayInfo,
+        batches: Box<dyn Batches>,
+        length: usize,
+    ) -> Self {
+        Self {
+            label: label.to_owned(),
+            left: info.elements().unwrap_or(0),
+            info,
+            batches,
+            length,
+            rows: 0,
+            columns: Vec::new(),
+            in_batch: 0,
+            together: Vec::new(),
+            used: 0,
+            apart: Vec::new(),
+        }
+    }
+
+    /// Goes on to the next batch, unless there is something left in this one.
+    fn next_batch(&mut self) -> Result<()> {
+        while self.in_batch == 0 {
+            let Some(Batch { rows, columns }) = self.batches.next(self.rows)? else {
+                let problem = format!("ends after {} of {} rows", self.rows, self.info.shape[0]);
+                return Err(Error::format(&self.label, problem, DAMAGED));
+            };
+            self.rows += rows;
+            self.columns = columns;
+            self.in_batch = rows * self.length;
+        }
+        Ok(())
+    }
+
+    /// Puts the next rows of several columns together, of which each gives one value.
+    fn next_rows(&mut self) -> Result<()> {
+        let (size, count) = (self.info.dtype.size(), self.columns.len());
+        let rows = (BUDGET / size / count).clamp(1, self.in_batch);
+        let pitch = pitch(rows * size);
+        self.together.resize(rows * count * size, 0);
+        self.apart.resize(GROUP * pitch, 0);
+        for (group, columns) in self.columns.chunks_mut(GROUP).enumerate() {
+            for (column, bytes) in columns.iter_mut().zip(self.apart.chunks_exact_mut(pitch)) {
+                column.read(&mut bytes[..rows * size])?;
+            }
+            let places: [usize; GROUP] = std::array::from_fn(|i| group * GROUP + i);
+            let places = &places[..columns.len()];
+            scatter(&self.apart, pitch, places, size, &mut self.together, count);
+        }
+        self.in_batch -= rows;
+        self.used = 0;
+        Ok(())
+    }
+}
+
+impl ArrayReader for ColumnsReader {
+    fn info(&self) -> &ArrayInfo {
+        &self.info
+    }
+
+    fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
+        let n = elements.min(self.left);
+        let size = self.info.dtype.size();
+        let bytes = block.bytes_mut(self.info.dtype, n);
+        let mut rest = &mut *bytes;
+        while !rest.is_empty() {
+            if self.used == self.together.len() {
+                self.next_batch()?;
+            }
+            let taken = if let [column] = &mut self.columns[..] {
+                let values = self.in_batch.min(rest.len() / size);
+                column.read(&mut rest[..values * size])?;
+                self.in_batch -= values;
+                values * size
+            } else {
+                if self.used == self.together.len() {
+                    self.next_rows()?;
+                }
+                let taken = rest.len().min(self.together.len() - self.used);
+                rest[..taken].copy_from_slice(&self.together[self.used..][..taken]);
+                self.used += taken;
+                taken
+            };
+            rest = &mut rest[taken..];
+        }
+        if cfg!(target_endian = "big") {
+            swap_bytes(bytes, size);
+        }
+        self.left -= n;
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! The columns of sparse rows, waiting on the disk until the values before them are complete.
+//!
+//! Half of all classes kept are as many bytes of columns as there are of logits, and they would be written
+//! twice. A bit for each class is a thirty-second of that. So a block of rows waits as bits where that is
+//! shorter, and as it is otherwise.
+
+use std::io::{self, Write};
+
+use crate::AtomicFile;
+use crate::Result;
+use crate::atomic::Spill;
+use crate::raw::fill;
+
+/// Columns in the order of their rows.
+#[derive(Debug)]
+pub(super) struct Columns {
+    spill: Spill,
+    classes: usize,
+    blocks: Vec<Block>,
+    words: Vec<u64>,
+}
+
+/// How a block of rows waits.
+#[derive(Clone, Copy, Debug)]
+enum Block {
+    /// So many rows, a bit for each class.
+    Bits(usize),
+    /// So many columns.
+    Listed(usize),
+}
+
+/// How many columns are taken back at a time, more or less.
+const AT_ONCE: usize = 1 << 16;
+
+impl Columns {
+    pub(super) fn new(file: &AtomicFile, classes: usize) -> Result<Self> {
+        Ok(Self { spill: file.spill()?, classes, blocks: Vec::new(), words: Vec::new() })
+    }
+
+    /// The words that a row of bits has.
+    fn words_a_row(&self) -> usize {
+        self.classes.div_ceil(64)
+    }
+
+    /// Puts the columns of more rows behind the others. All are below the number of classes.
+    pub(super) fn put(&mut self, indptr: &[usize], indices: &[u32]) -> io::Result<()> {
+        let rows = indptr.len() - 1;
+        let shorter = rows * self.words_a_row() * 2 < indices.len();
+        if shorter && self.set_bits(indptr, indices) {
+            self.blocks.push(Block::Bits(rows));
+            self.spill.write_all(bytemuck::cast_slice(&self.words))
+        } else {
+            self.blocks.push(Block::Listed(indices.len()));
+            self.spill.write_all(bytemuck::cast_slice(indices))
+        }
+    }
+
+    /// False if bits would not tell the order of the columns, or how often one is there.
+    fn set_bits(&mut self, indptr: &[usize], indices: &[u32]) -> bool {
+        let words_a_row = self.words_a_row();
+        self.words.clear();
+        self.words.resize((indptr.len() - 1) * words_a_row, 0);
+        for (ends, words) in indptr.windows(2).zip(self.words.chunks_exact_mut(words_a_row)) {
+            let row = &indices[ends[0]..ends[1]];
+            if !row.is_sorted_by(|a, b| a < b) {
+                return false;
+            }
+            for &column in row {
+                words[column as usize / 64] |= 1 << (column % 64);
+            }
+        }
+        true
+    }
+
+    /// Takes all of them back, some at a time.
+    pub(super) fn take(&mut self, mut put: impl FnMut(&[u32]) -> io::Result<()>) -> io::Result<()> {
+        let words_a_row = self.words_a_row();
+        let rows_at_once = (AT_ONCE / self.classes).max(1);
+        let Self { spill, blocks, words, .. } = self;
+        let file = spill.rewind()?;
+        let mut columns = Vec::new();
+        for block in blocks {
+            match *block {
+                Block::Bits(mut rows) => {
+                    while rows > 0 {
+                        let some = rows.min(rows_at_once);
+                        rows -= some;
+                        words.resize(some * words_a_row, 0);
+                        complete(
+                            fill(file, bytemuck::cast_slice_mut(words))?,
+                            some * words_a_row * 8,
+                        )?;
+                        columns.clear();
+                        for row in words.chunks_exact(words_a_row) {
+                            list_bits(row, &mut columns);
+                        }
+                        put(&columns)?;
+                    }
+                }
+                Block::Listed(mut count) => {
+                    while count > 0 {
+                        let some = count.min(AT_ONCE);
+                        count -= some;
+                        columns.resize(some, 0);
+                        complete(fill(file, bytemuck::cast_slice_mut(&mut columns))?, some * 4)?;
+                        put(&columns)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of the bits that are set.
+fn list_bits(words: &[u64], columns: &mut Vec<u32>) {
+    for (number, &word) in words.iter().enumerate() {
+        let mut left = word;
+        while left != 0 {
+            columns.push(number as u32 * 64 + left.trailing_zeros());
+            left &= left - 1;
+        }
+    }
+}
+
+fn complete(found: usize, expected: usize) -> io::Result<()> {
+    if found == expected { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// What comes back, and the bytes that it took meanwhile.
+    fn there_and_back(classes: usize, blocks: &[(&[usize], &[u32])]) -> (Vec<u32>, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = AtomicFile::create(&folder.path().join("x")).unwrap();
+        let mut columns = Columns::new(&file, classes).unwrap();
+        for (indptr, indices) in blocks {
+            columns.put(indptr, indices).unwrap();
+        }
+        let bytes = columns.spill.rewind().unwrap().metadata().unwrap().len();
+        let mut back = Vec::new();
+        let taken = columns.take(|some| {
+            back.extend_from_slice(some);
+            Ok(())
+        });
+        taken.unwrap();
+        (back, bytes)
+    }
+
+    #[test]
+    fn dense_rows_wait_as_bits_and_sparse_ones_as_they_are() {
+        let dense: Vec<u32> = (0..200_000).filter(|i| i % 3 != 1).collect();
+        let sparse = [7, 131_071];
+        let blocks: [(&[usize], &[u32]); 4] = [
+            (&[0, dense.len()], &dense),
+            (&[0, 1, 1, 2], &sparse),
+            (&[0], &[]),
+            (&[0, dense.len()], &dense),
+        ];
+        let (back, bytes) = there_and_back(200_000, &blocks);
+        assert_eq!(back, [&dense[..], &sparse, &dense].concat());
+        assert_eq!(bytes, 2 * 200_000 / 8 + 2 * 4);
+    }
+
+    #[test]
+    fn many_rows_of_bits_come_back_in_order() {
+        let rows = 3_000;
+        let indices: Vec<u32> = (0..rows).flat_map(|row| (row % 5..70).step_by(2)).collect();
+        let mut indptr = vec![0];
+        for row in 0..rows {
+            indptr.push(indptr[row as usize] + (row % 5..70).step_by(2).count());
+        }
+        let (back, bytes) = there_and_back(70, &[(&indptr, &indices)]);
+        assert_eq!(back, indices);
+        assert_eq!(bytes, u64::from(rows) * 16);
+    }
+
+    #[test]
+    fn what_bits_cannot_tell_is_kept() {
+        let unsorted: Vec<u32> = (0..64).rev().collect();
+        let twice = [3_u32; 64];
+        let (back, _) = there_and_back(64, &[(&[0, 64], &unsorted), (&[0, 64], &twice)]);
+        assert_eq!(back, [&unsorted[..], &twice].concat());
+    }
+}

@@ -1,0 +1,158 @@
+//! Explanations as tables with bars.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::{Explanation, GroupedExplanation, JointExplanation};
+use crate::joint::count_text;
+use crate::terminal::bar;
+
+/// The widest bar, in characters.
+const BAR: usize = 24;
+
+/// Bars that are shorter tell nothing.
+const SHORTEST_BAR: usize = 4;
+
+impl Explanation {
+    /// At most `most` classes, in lines of `width` characters.
+    pub(crate) fn text(&self, most: usize, width: usize) -> String {
+        format!("row {}: {}", self.row, self.body(most, width))
+    }
+
+    fn body(&self, most: usize, width: usize) -> String {
+        let rows = self.classes.iter().take(most).map(|class| {
+            let name = class.label.clone().unwrap_or_else(|| class.class.to_string());
+            let logit = class.logit.map_or_else(|| "masked".to_owned(), |x| format!("{x:.3}"));
+            let cells = vec![
+                name,
+                logit,
+                class.weight.map_or_else(String::new, |w| format!("{w:+.3}")),
+                format!("{:.4}", class.belief),
+                format!("{:.4}", class.plausibility),
+                format!("{:.4}", class.softmax),
+                if class.kept { format!("{:.4}", class.probability) } else { "dropped".to_owned() },
+            ];
+            (cells, class.probability)
+        });
+        let header =
+            ["class", "logit", "weight", "belief", "plausibility", "softmax", "probability"];
+        let mut text = format!(
+            "{} keeps {} of {} classes\n{}",
+            self.method,
+            self.kept,
+            self.classes.len(),
+            table(&header, &rows.collect::<Vec<_>>(), width)
+        );
+        if self.classes.len() > most {
+            let _ = writeln!(
+                text,
+                "{} less probable classes are not shown; --all shows them",
+                self.classes.len() - most
+            );
+        }
+        let _ = writeln!(
+            text,
+            "ignorance {:.4} (mass on no class in particular), \
+             internal conflict {:.4} (near 1: several modes)",
+            self.ignorance, self.internal_conflict
+        );
+        if self.vacuous {
+            text += "all logits are equal: the evidence favours no class, and all are kept\n";
+        }
+        text
+    }
+}
+
+impl GroupedExplanation {
+    /// At most `most` classes of each group, in lines of `width` characters.
+    pub(crate) fn text(&self, most: usize, width: usize) -> String {
+        let mut text = String::new();
+        for (number, group) in self.groups.iter().enumerate() {
+            let _ = writeln!(text, "row {}, group {number}: {}", self.row, group.body(most, width));
+        }
+        text + &self.joint.text(width)
+    }
+}
+
+impl JointExplanation {
+    fn text(&self, width: usize) -> String {
+        let (kept, classes) = (count_text(self.kept), count_text(self.classes));
+        let mut text = format!("together: {kept} of {classes} joint classes are kept\n");
+        if self.best.is_empty() {
+            return text;
+        }
+        let rows = self.best.iter().map(|joint| {
+            let numbers = joint.classes.iter().map(usize::to_string).collect();
+            let names = if joint.labels.is_empty() { numbers } else { joint.labels.clone() };
+            (vec![names.join(", "), format!("{:.4}", joint.probability)], joint.probability)
+        });
+        text += &table(&["joint class", "probability"], &rows.collect::<Vec<_>>(), width);
+        if self.kept > self.best.len() as f64 {
+            text += "the others are less probable; --best shows more\n";
+        }
+        text
+    }
+}
+
+/// Cells, the first of them names and the others numbers, and a bar as long as its value wherever
+/// there is room.
+fn table(header: &[&str], rows: &[(Vec<String>, f64)], width: usize) -> String {
+    let largest = rows.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let with_bars = |longest: usize| {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_BORDERS_ONLY);
+        table.set_header(header.iter().copied().chain([""]));
+        for (cells, value) in rows {
+            table.add_row(cells.iter().cloned().chain([bar(*value, largest, longest)]));
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 1));
+        }
+        for column in table.column_iter_mut().skip(1).take(header.len() - 1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        format!("{table}\n")
+    };
+    let narrow = with_bars(0);
+    let taken = narrow.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    match width.saturating_sub(taken) {
+        room if room < SHORTEST_BAR => narrow,
+        room => with_bars(room.min(BAR)),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::super::Explainer;
+    use super::*;
+    use shafer::Evidential;
+
+    #[test]
+    fn tables_fit_their_lines() {
+        let transform = Evidential::default();
+        let logits = [0.0, 2.0, f64::NEG_INFINITY, -2.0];
+        let explainer = Explainer {
+            row: 3,
+            logits: &logits,
+            transform: &transform,
+            temperature: 1.0,
+            labels: &[],
+        };
+        let explanation = explainer.whole().unwrap();
+        for width in [76, 80, 100, 200] {
+            let text = explanation.text(3, width);
+            assert!(text.starts_with("row 3: evidential keeps 1 of 4 classes\n┌"));
+            assert!(text.contains("1 less probable classes are not shown"));
+            let table = text.lines().filter(|line| line.starts_with(['│', '┌']));
+            assert!(table.clone().all(|line| line.chars().count() <= width), "{text}");
+            let bar = text.matches('█').count();
+            assert!(bar <= BAR && (width < 80 || bar >= SHORTEST_BAR), "{text}");
+        }
+        let text = explainer.groups(&[0..2, 2..4], 10).unwrap().text(3, 80);
+        assert!(text.starts_with("row 3, group 0: evidential keeps 1 of 2 classes\n"), "{text}");
+        assert!(text.contains("together: 1 of 4 joint classes are kept\n"), "{text}");
+        assert!(text.contains("│1, 1"), "{text}");
+    }
+}
