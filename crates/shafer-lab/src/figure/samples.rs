@@ -9,24 +9,20 @@ use crate::paper;
 const PICTURE: f64 = 28.0;
 const PITCH: f64 = 34.0;
 
-/// A panel for each query and each of the paper's methods; `None` without an exemplar.
+/// A panel for each query and each of the paper's methods; `None` without samples.
 pub(super) fn samples(results: &ImageResults) -> Option<Figure> {
     let exemplar = results.exemplar.as_ref()?;
     let [methods, ..] = groups(results);
     let mut panels = Vec::new();
     for (number, query) in results.queries.iter().enumerate() {
         for (name, title) in &methods {
-            let Some(bars) = exemplar.queries.get(query).and_then(|bars| bars.methods.get(*name))
-            else {
-                continue;
-            };
+            let bars = exemplar.queries.get(query).and_then(|bars| bars.methods.get(*name));
+            let Some(bars) = bars.filter(|bars| !bars.samples.is_empty()) else { continue };
             let drawing = draw(&format!("{query}: {title}"), exemplar, bars, number);
             panels.push(Panel { title: format!("{query}: samples of {title}"), drawing });
         }
     }
-    if panels.is_empty()
-        || exemplar.queries.values().all(|q| q.methods.values().all(|b| b.samples.is_empty()))
-    {
+    if panels.is_empty() {
         return None;
     }
     let judged = exemplar.latents.iter().any(|latent| latent.judged.is_some());
