@@ -479,7 +479,7 @@ fn entry(dtype: &str, shape: &str, begin: u64, end: u64) -> String {
 #[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn hostile_safetensors() {
     let one = |dtype: &str, shape: &str, begin, end, data| {
-        safetensors(&format!(r#"{{"head.weight":{}}}"#, entry(dtype, shape, begin, end)), data)
+        safetensors(format!(r#"{{"head.weight":{}}}"#, entry(dtype, shape, begin, end)), data)
     };
     let of_length = |n: u64| [&n.to_le_bytes()[..], b"{}"].concat();
     let matrix = entry("F32", "[5,8]", 0, 160);
@@ -524,29 +524,26 @@ fn hostile_safetensors() {
         (
             "safetensors",
             "deep metadata",
-            safetensors(&format!(r#"{{"__metadata__":{}"#, "[".repeat(100_000)), 0),
+            safetensors(format!(r#"{{"__metadata__":{}"#, "[".repeat(100_000)), 0),
             "the header is not what it should be (EOF while parsing a list at line 1",
         ),
         ("safetensors", "no tensors", safetensors("{}", 0), "no head found: "),
         (
             "safetensors",
             "one name twice",
-            safetensors(&format!(r#"{{"a":{matrix},"a":{matrix}}}"#), 160),
+            safetensors(format!(r#"{{"a":{matrix},"a":{matrix}}}"#), 160),
             "the header is not what it should be (the name `a` occurs twice",
         ),
         (
             "safetensors",
             "overlapping tensors",
-            safetensors(
-                &format!(r#"{{"a":{matrix},"b":{}}}"#, entry("F32", "[40]", 156, 316)),
-                316,
-            ),
+            safetensors(format!(r#"{{"a":{matrix},"b":{}}}"#, entry("F32", "[40]", 156, 316)), 316),
             "the tensor `b` begins at 156, within another that ends at 160; the file is damaged",
         ),
         (
             "safetensors",
             "a hole",
-            safetensors(&format!(r#"{{"a":{matrix},"b":{}}}"#, entry("F32", "[1]", 164, 168)), 168),
+            safetensors(format!(r#"{{"a":{matrix},"b":{}}}"#, entry("F32", "[1]", 164, 168)), 168),
             "the tensor `b` begins at 164, after a hole from 160; the file is damaged",
         ),
         (

@@ -7,7 +7,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-/// A NumPy array, of version 1 of its format.
+/// A `NumPy` array, of version 1 of its format.
 pub fn npy(header: impl AsRef<[u8]>, data: &[u8]) -> Vec<u8> {
     let header = header.as_ref();
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
