@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::method::{Choice, MethodArgs};
+use crate::reproduce::{Experiment, Preset};
 
 /// Makes the categorical distributions of trained networks sparse without losing their modes.
 ///
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Compare(Compare),
     Heads(Heads),
     Data(Data),
+    Reproduce(Reproduce),
+    Report(Report),
     Completions(Completions),
     /// Print the manual page
     Man,
@@ -275,6 +278,22 @@ Example:
     },
 }
 
+/// Draw the figures and the report of experiments again
+///
+/// Reads results.json in the folder of each run and writes, beside it, report.html and the folder
+/// figures, with every figure as SVG and as PNG. Nothing is trained or computed anew. The page needs
+/// nothing but itself.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer report runs/mnist
+  shafer report runs/* --json")]
+pub(crate) struct Report {
+    /// Folders of runs
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+}
+
 /// Print a completion script
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -283,4 +302,43 @@ Example:
 pub(crate) struct Completions {
     /// For which shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Reproduce the paper's experiments with images
+///
+/// Trains the networks of one experiment, one seed a core, and measures how far each method's prior is
+/// from the target distribution, all along the training. The folder of a run holds its configuration, its
+/// numbers (results.json), its figures and report.html, which shows the paper's numbers beside them. A run
+/// that was interrupted or killed is taken up again by the same command, and ends with the same numbers.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer reproduce mnist --preset smoke                 does everything run?
+  shafer reproduce mnist --preset quick                 minutes, 5 seeds
+  shafer reproduce fashion                              as the paper has it, 25 seeds
+  shafer reproduce mnist --seeds 3 --set training.epochs=2 --out short")]
+pub(crate) struct Reproduce {
+    /// Which experiment
+    #[arg(value_enum)]
+    pub(crate) experiment: Experiment,
+
+    /// How much of it
+    #[arg(long, value_enum, default_value_t = Preset::Paper)]
+    pub(crate) preset: Preset,
+
+    /// How many trainings, with the seeds 0, 1 and so on
+    #[arg(long, value_name = "N")]
+    pub(crate) seeds: Option<u64>,
+
+    /// Change a key of the preset; run.json in the folder of a run has them all
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) changes: Vec<String>,
+
+    /// The folder of the run [default: ./shafer-runs/EXPERIMENT-PRESET]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Look for data sets here first
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
 }

@@ -3,22 +3,22 @@
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use clap::CommandFactory as _;
+use clap::{CommandFactory as _, ValueEnum as _};
 use serde::Serialize;
 use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter, Values};
 
-use crate::cli::{Cli, Command, Compare, Explain, Input, Sparsify};
+use crate::cli::{Cli, Command, Compare, Explain, Input, Reproduce, Sparsify};
 use crate::explain::Explainer;
 use crate::head::HeadReader;
 use crate::method::Choice;
 use crate::progress::Progress;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
-use crate::{compare, data, interrupt, sparsify, terminal};
+use crate::{compare, data, interrupt, report, reproduce, sparsify, terminal};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -38,6 +38,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Command::Compare(arguments) => run_compare(cli, arguments),
         Command::Heads(arguments) => run_heads(cli, &arguments.model),
         Command::Data(arguments) => data::run(cli, arguments),
+        Command::Reproduce(arguments) => run_reproduce(cli, arguments),
+        Command::Report(arguments) => run_report(cli, &arguments.folders),
         Command::Completions(arguments) => {
             let mut command = Cli::command();
             let mut script = Vec::new();
@@ -53,7 +55,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 }
 
 /// Says what went wrong in one line, and gives the exit code for it.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
     let broken_pipe = error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
     });
@@ -198,6 +200,56 @@ fn run_heads(cli: &Cli, model: &Path) -> Result<()> {
     let lines: Vec<String> =
         heads.iter().map(|head| format!("{head}: {}\n", head.reason)).collect();
     print(&lines.concat())
+}
+
+fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
+    let name = |value: Option<clap::builder::PossibleValue>| {
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    };
+    let out = arguments.out.clone().unwrap_or_else(|| {
+        let experiment = name(arguments.experiment.to_possible_value());
+        let preset = name(arguments.preset.to_possible_value());
+        PathBuf::from("shafer-runs").join(format!("{experiment}-{preset}"))
+    });
+    let reproduced = reproduce::reproduce(&reproduce::Request {
+        experiment: arguments.experiment,
+        preset: arguments.preset,
+        seeds: arguments.seeds,
+        changes: &arguments.changes,
+        out: &out,
+        folders: &data::folders(arguments.data_dir.as_deref()),
+        quiet: cli.quiet,
+    })?;
+    if cli.json {
+        print_json(&reproduced)
+    } else if cli.quiet {
+        Ok(())
+    } else {
+        print(&reproduced.to_string())
+    }
+}
+
+fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
+    // All are read before any is drawn, so that a bad one is known at once.
+    let runs = folders
+        .iter()
+        .map(|folder| Ok((folder, report::read(folder)?)))
+        .collect::<Result<Vec<_>>>()?;
+    let mut drawn = Vec::new();
+    for (folder, results) in runs {
+        interrupt::check()?;
+        drawn.push(report::draw(folder, &results)?);
+    }
+    if cli.json {
+        return print_json(&drawn);
+    }
+    if cli.quiet {
+        return Ok(());
+    }
+    let line = |run: &report::Drawn| {
+        format!("{}: {}, {} figures\n", run.data_set, run.report.display(), run.figures.len() / 2)
+    };
+    print(&drawn.iter().map(line).collect::<String>())
 }
 
 fn open(input: &Input, groups: &[usize]) -> Result<Rows> {

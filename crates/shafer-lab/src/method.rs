@@ -17,6 +17,11 @@ const K: usize = 5;
 const TOP_P: f64 = 0.9;
 const MIN_P: f64 = 0.05;
 
+/// The paper's three, as they are called on the command line.
+pub(crate) const EVIDENTIAL: &str = "evidential";
+pub(crate) const SOFTMAX: &str = "softmax";
+pub(crate) const SPARSEMAX: &str = "sparsemax";
+
 /// Which transform, and its parameters.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MethodArgs {

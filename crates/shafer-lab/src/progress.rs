@@ -38,6 +38,16 @@ impl Progress {
         Self::hidden(bar, quiet)
     }
 
+    /// Of trainings, in images that were learnt from.
+    pub(crate) fn images(what: &str, images: u64, quiet: bool) -> Self {
+        let bar = ProgressBar::hidden().with_message(what.to_owned());
+        bar.set_length(images);
+        bar.set_style(style(
+            "{msg}  {bar:30} {percent:>3}%  {human_pos} of {human_len} images  {per_sec}  {eta} left",
+        ));
+        Self::hidden(bar, quiet)
+    }
+
     fn hidden(bar: ProgressBar, quiet: bool) -> Self {
         let wanted = !quiet && std::io::stderr().is_terminal();
         Self { bar, start: Instant::now(), shown: false, wanted, position: 0 }

@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use common::{complaint, folder, json, last_floats, npy, shafer};
 
@@ -216,6 +216,84 @@ fn the_page_needs_nothing_and_trusts_no_name() {
     assert!(folder.path().join("empty.html").is_file());
 }
 
+/// Results of two seeds, two checkpoints and two methods.
+fn results() -> Value {
+    let by_method = |value: Value| {
+        let methods = json!({ "softmax": value, "evidential": value });
+        json!({ "even": methods, "odd": methods })
+    };
+    let summary = json!({ "mean": 0.25, "se": 0.125, "n": 2, "infinite": 0 });
+    let curve = json!({ "mean": [0.5, 0.25], "se": [0.125, null] });
+    let gain = json!({
+        "percent": { "value": 0.0, "low": -1.0, "high": 1.0 }, "difference": null, "n": 2, "infinite": 0
+    });
+    let gains = json!({ "even": { "softmax": gain }, "odd": {}, "both": { "softmax": gain } });
+    let gains = json!({ "bhattacharyya": gains, "wasserstein": gains });
+    let (summaries, curves) = (by_method(summary.clone()), by_method(curve.clone()));
+    json!({
+        "version": 1, "experiment": "image", "data_set": "mnist", "queries": ["even", "odd"],
+        "methods": [
+            { "name": "evidential", "title": "evidential" }, { "name": "softmax", "title": "softmax" }
+        ],
+        "classes": 10, "seeds": 2, "collapsed": 0, "diverged": 0, "steps": 100, "wall_seconds": 1.5,
+        "revision": "abc", "machine": "two cores", "config": { "epochs": 1 }, "target": "last_checkpoint",
+        "final": {
+            "bhattacharyya": summaries, "wasserstein": summaries, "kept": summaries,
+            "ignorance": { "even": summary, "odd": summary },
+            "internal_conflict": { "even": summary, "odd": summary }
+        },
+        "improvement": { "confidence": 0.95, "final": gains, "training": gains },
+        "evolution": {
+            "iterations": [0, 100], "bhattacharyya": curves, "wasserstein": curves, "kept": curves,
+            "ignorance": { "even": curve, "odd": curve },
+            "internal_conflict": { "even": curve, "odd": curve }
+        },
+        "reduced": [], "trainings": []
+    })
+}
+
+#[test]
+fn reports_are_drawn_from_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    let refused = complaint(folder.path(), &["report", "run"]);
+    assert!(refused.contains("run: has no results.json"), "{refused}");
+    std::fs::write(run.join("results.json"), results().to_string()).unwrap();
+    let drawn = json(folder.path(), &["report", "run", "--json"]);
+    assert_eq!(
+        (&drawn[0]["data_set"], &drawn[0]["report"]),
+        (&json!("mnist"), &json!("run/report.html"))
+    );
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("0.2500 <small>± 0.1250</small>") && page.contains("two cores"));
+    for figure in drawn[0]["figures"].as_array().unwrap() {
+        let bytes = std::fs::read(folder.path().join(figure.as_str().unwrap())).unwrap();
+        assert!(bytes.starts_with(b"<svg") || bytes.starts_with(b"\x89PNG"), "{figure}");
+    }
+    let said = shafer(folder.path(), &["report", "run"]);
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "mnist: run/report.html, 3 figures\n");
+}
+
+#[test]
+fn results_that_cannot_be_understood_leave_what_was_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |json: &Value| std::fs::write(folder.path().join("results.json"), json.to_string());
+    std::fs::write(folder.path().join("report.html"), "drawn before").unwrap();
+    let mut other = results();
+    other["version"] = json!(2);
+    write(&other).unwrap();
+    let refused = complaint(folder.path(), &["report", "."]);
+    assert!(refused.contains("./results.json: the results have layout 2"), "{refused}");
+    let mut other = results();
+    other["final"]["colour"] = json!(1);
+    write(&other).unwrap();
+    let refused = complaint(folder.path(), &["report", "."]);
+    assert!(refused.contains("unknown field `colour`"), "{refused}");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert_eq!(page, "drawn before");
+}
+
 #[test]
 fn heads_give_the_logits_of_their_model() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures");
@@ -329,7 +407,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn help_has_examples() {
     let folder = folder();
-    for command in ["sparsify", "explain", "compare", "heads", "data", "completions"] {
+    for command in ["sparsify", "explain", "compare", "heads", "data", "report", "completions"] {
         let text = shafer(folder.path(), &[command, "--help"]).stdout;
         assert!(String::from_utf8(text).unwrap().contains("Example"), "{command}");
     }

@@ -10,17 +10,12 @@ use super::sample::SampleRow;
 use super::svg;
 use super::table::COLUMNS;
 use super::{Comparison, MethodReport};
+use crate::figure::colour::{Colour, of_method};
+use crate::page::{self, escaped, filled};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-
-/// The colours of Okabe and Ito, which people who see colours differently can tell apart; the first
-/// three as in the paper (evidential, softmax, sparsemax).
-const COLOURS: [&str; 9] = [
-    "#009E73", "#56B4E9", "#E69F00", "#F0E442", "#D55E00", "#0072B2", "#CC79A7", "#999999",
-    "#333333",
-];
 
 /// The page.
 pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String> {
@@ -43,7 +38,7 @@ pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String>
             ("input", &escaped(&comparison.input)),
             ("facts", &escaped(&facts)),
             ("notes", &notes),
-            ("style", STYLE),
+            ("style", &[page::STYLE, STYLE].concat()),
             ("means", &means(comparison)),
             ("histograms", &histograms(comparison)),
             ("scale", scale(comparison)),
@@ -55,8 +50,8 @@ pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String>
     ))
 }
 
-fn coloured(comparison: &Comparison) -> impl Iterator<Item = (&MethodReport, &'static str)> {
-    comparison.methods.iter().zip(COLOURS.iter().copied().cycle())
+fn coloured(comparison: &Comparison) -> impl Iterator<Item = (&MethodReport, Colour)> {
+    comparison.methods.iter().map(|method| (method, of_method(&method.name)))
 }
 
 fn means(comparison: &Comparison) -> String {
@@ -165,7 +160,7 @@ struct Data<'a> {
 #[derive(Serialize)]
 struct DataMethod<'a> {
     name: &'a str,
-    colour: &'a str,
+    colour: String,
 }
 
 fn data(comparison: &Comparison, labels: &[String]) -> Result<String> {
@@ -174,7 +169,7 @@ fn data(comparison: &Comparison, labels: &[String]) -> Result<String> {
     let data = Data {
         classes: comparison.classes,
         methods: coloured(comparison)
-            .map(|(method, colour)| DataMethod { name: &method.name, colour })
+            .map(|(method, colour)| DataMethod { name: &method.name, colour: colour.to_string() })
             .collect(),
         labels: rows.iter().flat_map(|row| &row.classes).filter_map(label).collect(),
         rows,
@@ -183,49 +178,9 @@ fn data(comparison: &Comparison, labels: &[String]) -> Result<String> {
     Ok(serde_json::to_string(&data)?.replace('<', "\\u003c"))
 }
 
-/// Puts values in the places of a template that bear their names: `{{name}}`. What is put in is not
-/// looked at again, so that a file called `{{data}}` is no more than that.
-fn filled(template: &str, values: &[(&str, &str)]) -> String {
-    let mut page = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once("{{") {
-        page += before;
-        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
-        page += values.iter().find(|(found, _)| *found == name).map_or("", |(_, value)| value);
-        rest = after;
-    }
-    page + rest
-}
-
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_put_in_is_not_looked_at_again() {
-        let page = filled("a{{x}}b{{y}}c", &[("x", "{{y}}"), ("y", "2")]);
-        assert_eq!(page, "a{{y}}b2c");
-    }
-
-    #[test]
-    fn names_are_no_markup() {
-        assert_eq!(escaped(r#"<a href="x">&'"#), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
-    }
 
     #[test]
     fn every_place_of_the_page_is_filled() {

@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::{Explanation, GroupedExplanation, JointExplanation};
 use crate::joint::count_text;
+use crate::terminal::bar;
 
 /// The widest bar, in characters.
 const BAR: usize = 24;
@@ -121,30 +122,12 @@ fn table(header: &[&str], rows: &[(Vec<String>, f64)], width: usize) -> String {
     }
 }
 
-/// A bar of eighths of a character; that of the largest value has the given length.
-fn bar(value: f64, largest: f64, length: usize) -> String {
-    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    if largest <= 0.0 {
-        return String::new();
-    }
-    let eighths = (value / largest * (length * 8) as f64).round() as usize;
-    "█".repeat(eighths / 8) + PARTS[eighths % 8]
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::super::Explainer;
     use super::*;
     use shafer::Evidential;
-
-    #[test]
-    fn bars_have_eighths() {
-        assert_eq!(bar(1.0, 1.0, BAR), "█".repeat(BAR));
-        assert_eq!(bar(0.0, 1.0, BAR), "");
-        assert_eq!(bar(1.0, (BAR * 8) as f64, BAR), "▏");
-        assert_eq!(bar(1.0, 0.0, BAR), "");
-    }
 
     #[test]
     fn tables_fit_their_lines() {

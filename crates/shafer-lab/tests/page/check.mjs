@@ -1,10 +1,10 @@
-// Uses the page of `shafer compare` as a reader does, in a real browser.
+// Uses the page of `shafer compare` or of `shafer report` as a reader does, in a real browser.
 //
 //   shafer compare logits.npy --html /tmp/page.html
 //   npm install --prefix /tmp/browser playwright-core
 //   NODE_PATH=/tmp/browser/node_modules node crates/shafer-lab/tests/page/check.mjs /tmp/page.html
 //
-// The file should have at least three rows. CHROMIUM names the browser (/usr/bin/chromium), and
+// A compared file should have at least three rows. CHROMIUM names the browser (/usr/bin/chromium), and
 // SHOTS a folder for pictures. Not part of `cargo test`, which must run where there is no browser.
 
 import assert from "node:assert/strict";
@@ -20,8 +20,10 @@ const browser = await chromium.launch({
   args: ["--no-sandbox"],
 });
 
-const open = async (width, javaScriptEnabled = true) => {
-  const context = await browser.newContext({ viewport: { width, height: 900 }, javaScriptEnabled });
+const open = async (width, { javaScriptEnabled = true, colorScheme = "light" } = {}) => {
+  const context = await browser.newContext({
+    viewport: { width, height: 900 }, javaScriptEnabled, colorScheme,
+  });
   const page = await context.newPage();
   page.faults = [];
   page.on("console", (message) => page.faults.push(`console: ${message.text()}`));
@@ -59,63 +61,123 @@ const misfits = (page) => page.evaluate(() => {
   return found;
 });
 
-for (const width of [1280, 390]) {
-  const page = await open(width);
-  await shot(page, `page-${width}`);
-  assert.deepEqual(await misfits(page), [], `at ${width}`);
-
-  const column = (n) => page.$$eval(`#numbers tbody td:nth-child(${n})`, (cells) =>
-    cells.map((cell) => cell.dataset.value).filter((value) => value !== "").map(Number));
-  for (const n of [2, 7, 14]) {
-    const title = page.locator(`#numbers thead th:nth-child(${n})`);
-    await title.locator("button").click();
-    assert.equal(await title.getAttribute("aria-sort"), "ascending");
-    const up = await column(n);
-    assert.deepEqual(up, [...up].sort((a, b) => a - b));
-    await title.locator("button").click();
-    assert.equal(await title.getAttribute("aria-sort"), "descending");
-    const down = await column(n);
-    assert.deepEqual(down, [...down].sort((a, b) => b - a));
+// Words that can hardly be seen: less contrast with what they stand on than 4.5 to 1.
+const faint = (page) => page.evaluate(() => {
+  const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const colour = numbers(getComputedStyle(e).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0.99) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const found = new Set();
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !element.checkVisibility() || element.closest("title, script, :disabled")) continue;
+    const style = getComputedStyle(element);
+    const words = light(numbers(element.closest("svg") ? style.fill : style.color));
+    const paper = light(ground(element));
+    const contrast = (Math.max(words, paper) + 0.05) / (Math.min(words, paper) + 0.05);
+    if (contrast < 4.5) found.add(`${contrast.toFixed(1)}: ${element.textContent.slice(0, 40)}`);
   }
-  assert.equal(await page.locator("#numbers [aria-sort]").count(), 1);
+  return [...found];
+});
 
-  const summary = () => page.locator("#summary").textContent();
-  assert.match(await summary(), /^Row 0: evidential keeps/);
-  assert.ok(await page.locator("#before").isDisabled());
-  await page.locator("#after").click();
-  assert.match(await summary(), /^Row 1:/);
-  await page.locator("h1").click();
-  await page.keyboard.press("ArrowRight");
-  assert.match(await summary(), /^Row 2:/);
-  await page.keyboard.press("ArrowLeft");
-  assert.match(await summary(), /^Row 1:/);
-  await page.locator("#place").focus();
-  await page.keyboard.press("ArrowRight");
-  assert.match(await summary(), /^Row 2:/);
-  await page.keyboard.press("End");
-  assert.ok(await page.locator("#after").isDisabled());
-
-  // What is dropped is marked, and nothing else is.
-  await page.selectOption("#method", { label: "sparsemax" });
-  assert.match(await summary(), /sparsemax keeps/);
-  const kept = Number((await summary()).match(/keeps (\d+)/)[1]);
-  const [shown, dropped] = [page.locator(".class"), page.locator(".class.dropped .mark")];
-  assert.equal(await dropped.count(), (await shown.count()) - Math.min(kept, await shown.count()));
-  await page.selectOption("#method", { label: "softmax" });
-  assert.equal(await dropped.count(), 0);
-  await page.selectOption("#method", { label: "sparsemax" });
-  assert.deepEqual(await misfits(page), [], `at ${width}`);
-  await shot(page, `used-${width}`);
-  assert.deepEqual(page.faults, []);
+// What holds for every page, light and dark, wide and narrow.
+for (const width of [1280, 390]) {
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await open(width, { colorScheme });
+    await shot(page, `page-${width}-${colorScheme}`);
+    assert.deepEqual(await misfits(page), [], `at ${width}`);
+    assert.deepEqual(await faint(page), [], `${colorScheme} at ${width}`);
+    assert.deepEqual(page.faults, []);
+  }
 }
 
-const plain = await open(1280, false);
-await shot(plain, "plain");
-assert.ok(await plain.locator("#numbers").isVisible());
-assert.ok(await plain.locator(".histogram").first().isVisible());
-assert.ok(!(await plain.locator("#stepper").isVisible()));
-assert.equal(await plain.locator("th button").count(), 0);
-assert.deepEqual(plain.faults.filter((fault) => !fault.includes("script")), []);
+const compared = async () => {
+  for (const width of [1280, 390]) {
+    const page = await open(width);
+    const column = (n) => page.$$eval(`#numbers tbody td:nth-child(${n})`, (cells) =>
+      cells.map((cell) => cell.dataset.value).filter((value) => value !== "").map(Number));
+    for (const n of [2, 7, 14]) {
+      const title = page.locator(`#numbers thead th:nth-child(${n})`);
+      await title.locator("button").click();
+      assert.equal(await title.getAttribute("aria-sort"), "ascending");
+      const up = await column(n);
+      assert.deepEqual(up, [...up].sort((a, b) => a - b));
+      await title.locator("button").click();
+      assert.equal(await title.getAttribute("aria-sort"), "descending");
+      const down = await column(n);
+      assert.deepEqual(down, [...down].sort((a, b) => b - a));
+    }
+    assert.equal(await page.locator("#numbers [aria-sort]").count(), 1);
 
+    const summary = () => page.locator("#summary").textContent();
+    assert.match(await summary(), /^Row 0: evidential keeps/);
+    assert.ok(await page.locator("#before").isDisabled());
+    await page.locator("#after").click();
+    assert.match(await summary(), /^Row 1:/);
+    await page.locator("h1").click();
+    await page.keyboard.press("ArrowRight");
+    assert.match(await summary(), /^Row 2:/);
+    await page.keyboard.press("ArrowLeft");
+    assert.match(await summary(), /^Row 1:/);
+    await page.locator("#place").focus();
+    await page.keyboard.press("ArrowRight");
+    assert.match(await summary(), /^Row 2:/);
+    await page.keyboard.press("End");
+    assert.ok(await page.locator("#after").isDisabled());
+
+    // What is dropped is marked, and nothing else is.
+    await page.selectOption("#method", { label: "sparsemax" });
+    assert.match(await summary(), /sparsemax keeps/);
+    const kept = Number((await summary()).match(/keeps (\d+)/)[1]);
+    const [shown, dropped] = [page.locator(".class"), page.locator(".class.dropped .mark")];
+    assert.equal(await dropped.count(), (await shown.count()) - Math.min(kept, await shown.count()));
+    await page.selectOption("#method", { label: "softmax" });
+    assert.equal(await dropped.count(), 0);
+    await page.selectOption("#method", { label: "sparsemax" });
+    assert.deepEqual(await misfits(page), [], `at ${width}`);
+    await shot(page, `used-${width}`);
+    assert.deepEqual(page.faults, []);
+  }
+
+  const plain = await open(1280, { javaScriptEnabled: false });
+  await shot(plain, "plain");
+  assert.ok(await plain.locator("#numbers").isVisible());
+  assert.ok(await plain.locator(".histogram").first().isVisible());
+  assert.ok(!(await plain.locator("#stepper").isVisible()));
+  assert.equal(await plain.locator("th button").count(), 0);
+  assert.deepEqual(plain.faults.filter((fault) => !fault.includes("script")), []);
+};
+
+const reported = async () => {
+  for (const width of [1280, 390]) {
+    const page = await open(width);
+    assert.ok((await page.locator(".figure").count()) >= 5);
+    // Words in figures are as large as they need to be, and figures no wider than the page.
+    const panels = await page.$$eval(".panels svg", (drawings) => drawings.map((drawing) => ({
+      words: Math.min(12, ...[...drawing.querySelectorAll("text")]
+        .map((text) => text.getAttribute("font-size") * drawing.getScreenCTM().a)),
+      right: drawing.getBoundingClientRect().right,
+    })));
+    for (const { words, right } of panels) {
+      assert.ok(words >= 9, `words of ${words} pixels at ${width}`);
+      assert.ok(right <= width, `a figure ends at ${right}`);
+    }
+    for (const summary of await page.locator("summary").all()) await summary.click();
+    assert.ok(await page.locator("pre").isVisible());
+    assert.deepEqual(await misfits(page), [], `at ${width}`);
+    await shot(page, `opened-${width}`);
+    assert.deepEqual(page.faults, []);
+  }
+};
+
+const generator = await (await open(1280)).locator("meta[name=generator]").getAttribute("content");
+await { "shafer compare": compared, "shafer report": reported }[generator]();
 await browser.close();
 console.log("the page works");

@@ -1,0 +1,147 @@
+//! What is drawn, before it is a file: shapes, words and pictures.
+
+use super::colour::Colour;
+use crate::experiment::GreyImage;
+
+/// A place, from the left and from the top.
+pub(super) type Point = [f64; 2];
+
+/// Things on a sheet of paper, later ones upon earlier ones. The unit is a pixel of a screen.
+#[derive(Clone, Debug)]
+pub(crate) struct Drawing {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) items: Vec<Item>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    Shape { points: Vec<Point>, closed: bool, fill: Option<Fill>, stroke: Option<Stroke> },
+    Text { at: Point, words: String, style: TextStyle },
+    Picture { at: Point, width: f64, height: f64, image: GreyImage },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fill {
+    pub(super) colour: Colour,
+    pub(super) opacity: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stroke {
+    pub(super) colour: Colour,
+    pub(super) width: f64,
+    /// Lengths of dashes and of gaps; nothing for a whole line.
+    pub(super) dash: &'static [f64],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextStyle {
+    pub(super) size: f64,
+    pub(super) bold: bool,
+    pub(super) anchor: Anchor,
+    /// Whether it reads from the bottom to the top.
+    pub(super) upright: bool,
+    pub(super) colour: Colour,
+}
+
+/// Which end of the words is at their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Stroke {
+    pub(super) fn new(colour: Colour, width: f64) -> Self {
+        Self { colour, width, dash: &[] }
+    }
+}
+
+impl From<Colour> for Fill {
+    fn from(colour: Colour) -> Self {
+        Self { colour, opacity: 1.0 }
+    }
+}
+
+impl TextStyle {
+    pub(super) fn new(size: f64, colour: Colour) -> Self {
+        Self { size, bold: false, anchor: Anchor::Start, upright: false, colour }
+    }
+
+    pub(super) fn bold(self) -> Self {
+        Self { bold: true, ..self }
+    }
+
+    pub(super) fn upright(self) -> Self {
+        Self { upright: true, ..self }
+    }
+
+    pub(super) fn anchor(self, anchor: Anchor) -> Self {
+        Self { anchor, ..self }
+    }
+}
+
+impl Drawing {
+    pub(super) fn new(width: f64, height: f64) -> Self {
+        Self { width, height, items: Vec::new() }
+    }
+
+    pub(crate) fn width(&self) -> f64 {
+        self.width
+    }
+
+    pub(super) fn line(&mut self, points: &[Point], stroke: Stroke) {
+        let (points, stroke) = (points.to_vec(), Some(stroke));
+        self.items.push(Item::Shape { points, closed: false, fill: None, stroke });
+    }
+
+    pub(super) fn area(&mut self, points: Vec<Point>, fill: impl Into<Fill>) {
+        self.items.push(Item::Shape {
+            points,
+            closed: true,
+            fill: Some(fill.into()),
+            stroke: None,
+        });
+    }
+
+    pub(super) fn rectangle(
+        &mut self,
+        [x, y]: Point,
+        width: f64,
+        height: f64,
+        fill: impl Into<Fill>,
+    ) {
+        self.area(corners([x, y], width, height), fill);
+    }
+
+    pub(super) fn frame(&mut self, at: Point, width: f64, height: f64, stroke: Stroke) {
+        let (points, stroke) = (corners(at, width, height), Some(stroke));
+        self.items.push(Item::Shape { points, closed: true, fill: None, stroke });
+    }
+
+    pub(super) fn text(&mut self, at: Point, style: TextStyle, words: impl Into<String>) {
+        self.items.push(Item::Text { at, words: words.into(), style });
+    }
+
+    pub(super) fn picture(&mut self, at: Point, width: f64, height: f64, image: &GreyImage) {
+        self.items.push(Item::Picture { at, width, height, image: image.clone() });
+    }
+
+    /// Puts another drawing on this one.
+    pub(super) fn place(&mut self, other: &Self, [right, down]: Point) {
+        let moved = |[x, y]: Point| [x + right, y + down];
+        self.items.extend(other.items.iter().cloned().map(|mut item| {
+            match &mut item {
+                Item::Shape { points, .. } => points.iter_mut().for_each(|p| *p = moved(*p)),
+                Item::Text { at, .. } | Item::Picture { at, .. } => *at = moved(*at),
+            }
+            item
+        }));
+    }
+}
+
+fn corners([x, y]: Point, width: f64, height: f64) -> Vec<Point> {
+    vec![[x, y], [x + width, y], [x + width, y + height], [x, y + height]]
+}

@@ -1,0 +1,74 @@
+//! What is left with less data.
+
+use super::chart::{self, Chart, Marks, Measured, Series};
+use super::{Figure, Key, Panel, groups, line_of};
+use crate::experiment::{Final, ImageResults, Reduced, Summary, Table};
+use crate::paper;
+
+/// One of the distances.
+type Metric = (&'static str, fn(&Final) -> &Table<Summary>);
+
+const METRICS: [Metric; 2] = [
+    ("Bhattacharyya distance", |values| &values.bhattacharyya),
+    ("Wasserstein distance", |values| &values.wasserstein),
+];
+
+/// Final distances by the share of the training set; `None` if there is only the whole.
+pub(super) fn reduced(results: &ImageResults) -> Option<Figure> {
+    const X_LABEL: &str = "fraction of the training set";
+    let (first, last) = (results.reduced.first()?, results.reduced.last()?);
+    let [methods, ..] = groups(results);
+    let x_ticks: Vec<(f64, String)> =
+        results.reduced.iter().map(|r| (r.fraction, r.fraction.to_string())).collect();
+    let room = 0.06 * (last.fraction - first.fraction);
+    let mut panels = Vec::new();
+    for (metric, table) in METRICS {
+        let of_query = |query: &String| -> Vec<Series> {
+            let series = |&(name, title): &(&str, &str)| {
+                let point = |reduced: &Reduced| {
+                    let value = table(&reduced.final_values).get(query)?.get(name)?;
+                    let Summary { mean, se, infinite, .. } = *value;
+                    Some(Measured { x: reduced.fraction, mean, se, infinite: infinite > 0 })
+                };
+                let points = results.reduced.iter().filter_map(point).collect();
+                Series { line: line_of(title), points }
+            };
+            methods.iter().map(series).collect()
+        };
+        let rows: Vec<Vec<Series>> = results.queries.iter().map(of_query).collect();
+        let y_most = chart::largest(rows.iter().flatten());
+        for (query, series) in results.queries.iter().zip(rows) {
+            let chart = Chart {
+                title: query.clone(),
+                x_label: X_LABEL,
+                y_label: metric.to_owned(),
+                x_ticks: Some(x_ticks.clone()),
+                x_range: (first.fraction - room, last.fraction + room),
+                y_most,
+                marks: Marks::Bars,
+                series,
+            };
+            let title = format!("{query}: {metric} over {X_LABEL}");
+            panels.push(Panel { title, drawing: chart.draw() });
+        }
+    }
+    let seeds: Vec<String> = results
+        .reduced
+        .iter()
+        .map(|r| format!("{} at {}", r.seeds - r.diverged, r.fraction))
+        .collect();
+    Some(Figure {
+        name: "reduced",
+        title: format!(
+            "Less data, distance to the target after training: {}",
+            paper::title(&results.data_set)
+        ),
+        note: format!(
+            "Lower is better; mean over seeds ({}), bars: standard error.",
+            seeds.join(", ")
+        ),
+        legend: methods.iter().map(|(_, title)| Key::method(title, true)).collect(),
+        columns: 4,
+        panels,
+    })
+}

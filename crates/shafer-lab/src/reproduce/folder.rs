@@ -1,0 +1,122 @@
+//! The folder of a run: what is done stays done.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use shafer_data::AtomicFile;
+
+use super::config::Config;
+
+const RUN: &str = "run.json";
+const TRAININGS: &str = "trainings";
+
+/// A folder that one program at a time works in.
+pub(super) struct Folder {
+    path: PathBuf,
+    /// Locked for as long as this lives.
+    _lock: File,
+    /// Spent by runs that were interrupted.
+    pub(super) seconds_before: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    config: Config,
+    wall_seconds: f64,
+}
+
+impl Folder {
+    /// Opens the folder of a run, or begins one.
+    pub(super) fn open(path: &Path, config: &Config) -> Result<Self> {
+        let trainings = path.join(TRAININGS);
+        fs::create_dir_all(&trainings)
+            .with_context(|| format!("{}: cannot make the folder", trainings.display()))?;
+        let name = path.join(".lock");
+        let lock = File::create(&name)
+            .with_context(|| format!("{}: cannot write here", name.display()))?;
+        if let Err(fs::TryLockError::WouldBlock) = lock.try_lock() {
+            bail!(
+                "{}: another run is at work here; wait for it, or name another --out",
+                path.display()
+            );
+        }
+        let mut folder = Self { path: path.to_owned(), _lock: lock, seconds_before: 0.0 };
+        match folder.read::<Run>(RUN)? {
+            Some(run) if run.config == *config => folder.seconds_before = run.wall_seconds,
+            Some(_) => bail!(
+                "{}: holds a run with another configuration (see {RUN} there); name another --out, or \
+                 remove the folder",
+                path.display()
+            ),
+            None => folder.spent(config, 0.0)?,
+        }
+        Ok(folder)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of what belongs to a training.
+    pub(super) fn training(&self, name: &str, ending: &str) -> PathBuf {
+        self.path.join(TRAININGS).join(format!("{name}.{ending}"))
+    }
+
+    /// Notes how long the run has taken since it was begun or taken up again.
+    pub(super) fn spent(&self, config: &Config, seconds: f64) -> Result<()> {
+        let wall_seconds = self.seconds_before + seconds;
+        self.write(RUN, &Run { config: config.clone(), wall_seconds })
+    }
+
+    /// A JSON file, if it is there.
+    pub(super) fn read<T: DeserializeOwned>(&self, name: impl AsRef<Path>) -> Result<Option<T>> {
+        let Some(bytes) = self.read_bytes(&name)? else { return Ok(None) };
+        let value = serde_json::from_slice(&bytes).with_context(|| {
+            let path = self.path.join(&name);
+            format!("{}: is not what a run writes; remove it to have it made again", path.display())
+        })?;
+        Ok(Some(value))
+    }
+
+    /// A file, if it is there.
+    pub(super) fn read_bytes(&self, name: impl AsRef<Path>) -> Result<Option<Vec<u8>>> {
+        let path = self.path.join(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("{}: cannot read", path.display())),
+        }
+    }
+
+    /// Writes a JSON file, aside first.
+    pub(super) fn write(&self, name: impl AsRef<Path>, value: &impl Serialize) -> Result<()> {
+        self.write_bytes(name, &serde_json::to_vec(value)?)
+    }
+
+    /// Writes a file, aside first.
+    pub(super) fn write_bytes(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+        let path = self.path.join(name);
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(bytes).with_context(|| format!("{}: cannot write", path.display()))?;
+        Ok(file.commit()?)
+    }
+
+    /// Removes files that are of no more use, if they are there.
+    pub(super) fn remove(&self, names: &[PathBuf]) -> Result<()> {
+        for path in names {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error)
+                        .with_context(|| format!("{}: cannot remove", path.display()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

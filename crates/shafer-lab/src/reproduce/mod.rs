@@ -1,0 +1,216 @@
+//! `shafer reproduce`: the paper's experiments with images, from data to report.
+
+mod config;
+mod folder;
+pub(crate) mod machine;
+mod training;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use rand::SeedableRng as _;
+use rand::rngs::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::Serialize;
+use shafer_data::dataset::{Images, Split, set, stratified};
+use shafer_nets::{Classifier, ClassifierConfig, Examples, Precision};
+
+use self::config::Config;
+pub(crate) use self::config::{Experiment, Preset};
+use self::folder::Folder;
+use self::training::{Sweep, Training};
+use crate::experiment::{ImageResults, Meta, Summary};
+use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
+use crate::progress::Progress;
+use crate::report::{self, RESULTS};
+
+/// What is asked for.
+pub(crate) struct Request<'a> {
+    pub(crate) experiment: Experiment,
+    pub(crate) preset: Preset,
+    pub(crate) seeds: Option<u64>,
+    pub(crate) changes: &'a [String],
+    pub(crate) out: &'a Path,
+    /// Where data sets are looked for.
+    pub(crate) folders: &'a [PathBuf],
+    pub(crate) quiet: bool,
+}
+
+/// What a run came to.
+#[derive(Serialize)]
+pub(crate) struct Reproduced {
+    pub(crate) results: PathBuf,
+    pub(crate) report: PathBuf,
+    #[serde(skip)]
+    numbers: ImageResults,
+}
+
+/// Seeds of what does not belong to one training.
+const SHARE_SEED: u64 = 0;
+const CLASSIFIER_SEED: u64 = 0;
+
+/// Runs an experiment, or what is left of it, and draws its report.
+pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
+    let start = Instant::now();
+    let config = &Config::new(request.experiment, request.preset, request.seeds, request.changes)?;
+    let set = set(&config.data_set)?;
+    let about = set.images.as_ref().with_context(|| format!("{} has no images", set.name))?;
+    let images = set.images(Split::Train, request.folders)?;
+    let images = if config.share < 1.0 {
+        let mut random = ChaCha8Rng::seed_from_u64(SHARE_SEED);
+        images.select(&stratified(&images.labels, config.share, &mut random)?)
+    } else {
+        images
+    };
+    let folder = &Folder::open(request.out, config)?;
+    let classifier = classifier(config, folder, &images, about.classes.len(), request.quiet)?;
+    let trainings: Vec<Training> = config
+        .fractions
+        .iter()
+        .flat_map(|&fraction| (0..config.seeds).map(move |seed| Training { seed, fraction }))
+        .collect();
+    let work: f64 = config.fractions.iter().sum::<f64>() * config.seeds as f64;
+    let work = work * (config.training.epochs * images.len()) as f64;
+    let progress = Mutex::new(Progress::images(&config.data_set, work as u64, request.quiet));
+    let sweep = Sweep {
+        config,
+        folder,
+        images: &images,
+        classes: &about.classes,
+        groups: &about.groups,
+        judge: &|image| Ok(most_probable(&classifier.probabilities(image)?)),
+        progress: &|images| {
+            if let Ok(mut progress) = progress.lock() {
+                progress.add(images);
+            }
+        },
+    };
+    // One a core, in this order: what matters most comes first.
+    let mut records = trainings
+        .into_iter()
+        .enumerate()
+        .par_bridge()
+        .map(|(place, training)| {
+            let record = training.run(&sweep).with_context(|| {
+                format!("seed {}, fraction {}", training.seed, training.fraction)
+            })?;
+            folder.spent(config, start.elapsed().as_secs_f64())?;
+            Ok((place, record))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    records.sort_by_key(|&(place, _)| place);
+    let records: Vec<_> = records.into_iter().map(|(_, record)| record).collect();
+    let queries = [0, 1].map(|query| about.groups.names[query].clone());
+    let meta = Meta {
+        data_set: config.data_set.clone(),
+        queries,
+        config: serde_json::to_value(config)?,
+        machine: machine::machine(),
+        revision: machine::revision(),
+        wall_seconds: folder.seconds_before + start.elapsed().as_secs_f64(),
+        target: config.target,
+        exemplar: None,
+        samples: config.samples,
+    };
+    let numbers = ImageResults::aggregate(&meta, &records)?;
+    let results = folder.path().join(RESULTS);
+    numbers.write(&results)?;
+    let report = report::draw(folder.path(), &numbers)?.report;
+    Ok(Reproduced { results, report, numbers })
+}
+
+/// One that is trained on the real labels, or the one that an earlier run trained.
+fn classifier(
+    config: &Config,
+    folder: &Folder,
+    images: &Images,
+    classes: usize,
+    quiet: bool,
+) -> Result<Classifier> {
+    const WEIGHTS: &str = "classifier.safetensors";
+    if let Some(bytes) = folder.read_bytes(WEIGHTS)? {
+        return Classifier::from_safetensors(&bytes).with_context(|| {
+            let path = folder.path().join(WEIGHTS);
+            format!("{}: remove it to have it made again", path.display())
+        });
+    }
+    let pixels = images.rows * images.columns;
+    let examples = Examples::new(&images.pixels, &images.labels, pixels)?;
+    let judge = ClassifierConfig {
+        pixels,
+        hidden: config.classifier.hidden,
+        classes,
+        epochs: config.classifier.epochs,
+        ..ClassifierConfig::default()
+    };
+    let all_images = judge.epochs * images.len();
+    let mut progress = Progress::images("classifier", all_images as u64, quiet);
+    let classifier = Classifier::train(&judge, examples, CLASSIFIER_SEED, |done, all| {
+        progress.reach((done * all_images / all) as u64);
+    })?;
+    folder.write_bytes(WEIGHTS, &classifier.to_safetensors(Precision::Single)?)?;
+    Ok(classifier)
+}
+
+fn most_probable(probabilities: &[f32]) -> usize {
+    let mut best = 0;
+    for (class, &p) in probabilities.iter().enumerate() {
+        if p > probabilities[best] {
+            best = class;
+        }
+    }
+    best
+}
+
+impl std::fmt::Display for Reproduced {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let results = &self.numbers;
+        writeln!(
+            f,
+            "{}: {} seeds ({} collapsed, {} diverged), {} updates each, {:.0} s\n",
+            results.data_set,
+            results.seeds,
+            results.collapsed,
+            results.diverged,
+            results.steps,
+            results.wall_seconds
+        )?;
+        let methods = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
+        writeln!(
+            f,
+            "{:<26}{:>18}{:>18}{:>18}",
+            "distance to the target", methods[0], methods[1], methods[2]
+        )?;
+        let tables = [
+            ("Bhattacharyya", &results.final_values.bhattacharyya),
+            ("Wasserstein", &results.final_values.wasserstein),
+        ];
+        for (distance, table) in tables {
+            for query in &results.queries {
+                let mut line = format!("{:<26}", format!("{distance}, {query}"));
+                for method in methods {
+                    let cell = table.get(query).and_then(|row| row.get(method));
+                    let _ = write!(line, "{:>18}", cell.map_or_else(String::new, cell_text));
+                }
+                writeln!(f, "{line}")?;
+            }
+        }
+        writeln!(f, "\nresults: {}\nreport:  {}", self.results.display(), self.report.display())
+    }
+}
+
+/// The mean and its standard error; infinite ones are counted.
+fn cell_text(summary: &Summary) -> String {
+    let mut text = match (summary.mean, summary.se) {
+        (Some(mean), Some(se)) => format!("{mean:.4} ± {se:.4}"),
+        (Some(mean), None) => format!("{mean:.4}"),
+        (None, _) => String::new(),
+    };
+    if summary.infinite > 0 {
+        let _ = write!(text, " {} inf", summary.infinite);
+    }
+    text
+}
