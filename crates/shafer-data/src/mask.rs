@@ -121,7 +121,7 @@ fn convert<T: Copy>(
     to_f64: impl Fn(T) -> f64,
     mask: &mut Vec<bool>,
 ) -> Option<(usize, f64)> {
-    let is_binary = |x: f64| (x == 0.0) | (x == 1.0);
+    let is_binary = |x: f64| x == 0.0 || x == 1.0;
     mask.extend(block.iter().map(|&x| to_f64(x) != 0.0));
     // All of them first, which takes several at a time.
     if block.iter().fold(true, |all, &x| all & is_binary(to_f64(x))) {

@@ -3,44 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bytes;
+mod refused;
 
 use std::fs;
-use std::path::Path;
 
 use bytes::{Member, npy, safetensors, zip};
-use shafer_data::{Dtype, Location, Result, SparseRows, Values, ValuesRef, create, list, open};
-
-fn read_all(path: &Path, name: Option<&str>) -> Result<usize> {
-    let location = Location { path: Some(path.to_owned()), name: name.map(str::to_owned) };
-    let mut reader = open(&location)?;
-    let (mut block, mut total) = (Values::default(), 0);
-    loop {
-        reader.read(1000, &mut block)?;
-        if block.is_empty() {
-            return Ok(total);
-        }
-        total += block.len();
-    }
-}
-
-/// The message about a file of these contents, which is called FILE in it.
-fn message(ending: &str, bytes: &[u8], name: Option<&str>) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(format!("x.{ending}"));
-    fs::write(&path, bytes).unwrap();
-    // Listing reads less; all that is asked of it is not to panic.
-    let _ = list(&path);
-    let error = read_all(&path, name).expect_err("this file should be refused").to_string();
-    assert!(!error.contains('\n'), "more than a line: {error}");
-    error.replace(path.to_str().unwrap(), "FILE")
-}
-
-#[track_caller]
-fn refused(ending: &str, bytes: &[u8], name: Option<&str>, expected: &str) {
-    let found = message(ending, bytes, name);
-    assert!(found.starts_with(expected), "found:    {found}\nexpected: {expected}");
-    assert!(found.len() < 500, "too long to be read: {found}");
-}
+use refused::{damage_everywhere, message, read_all, refused};
+use shafer_data::{Dtype, SparseRows, ValuesRef, create, list};
 
 fn npy_of(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     npy(format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n"), data)
@@ -456,7 +425,7 @@ fn paths() {
 #[test]
 fn rows_that_do_not_fit() {
     let folder = tempfile::tempdir().unwrap();
-    for ending in ["npy", "npz", "safetensors", "csv"] {
+    for ending in ["npy", "npz", "safetensors", "parquet", "csv"] {
         let path = folder.path().join(format!("a.{ending}"));
         let mut writer = create(&path, 2, Dtype::F32).unwrap();
         let mut refuse = |indptr: &[usize], indices: &[u32], values: ValuesRef<'_>, part: &str| {
@@ -479,30 +448,13 @@ fn rows_that_do_not_fit() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
 }
 
-/// Whatever one byte is changed to, or wherever a file is cut, there is an answer.
 #[test]
-fn damage_everywhere() {
-    let folder = tempfile::tempdir().unwrap();
+fn damage() {
     let array = npy_of("<f4", "(2, 2)", &[7; 16]);
+    let archive = [Member::stored("a.npy", &array), Member::deflated("b.npy", &array)];
+    damage_everywhere("npy", &array, None);
+    damage_everywhere("npz", &zip(&archive), Some("b"));
     let tensors = format!("{{{}}}", tensor("a", "F32", "[2, 2]", 0, 16));
-    let files = [
-        ("npy", array.clone()),
-        ("npz", zip(&[Member::stored("a.npy", &array), Member::deflated("b.npy", &array)])),
-        ("safetensors", safetensors(&tensors, 16)),
-        ("csv", b"a,b\n1,2\n3,4\n".to_vec()),
-    ];
-    for (ending, good) in files {
-        let path = folder.path().join(format!("x.{ending}"));
-        let name = (ending == "npz").then_some("b");
-        for at in 0..good.len() {
-            fs::write(&path, &good[..at]).unwrap();
-            let _ = (list(&path), read_all(&path, name));
-            for change in [0x01, 0x10, 0x80, 0xff] {
-                let mut bytes = good.clone();
-                bytes[at] ^= change;
-                fs::write(&path, &bytes).unwrap();
-                let _ = (list(&path), read_all(&path, name));
-            }
-        }
-    }
+    damage_everywhere("safetensors", &safetensors(&tensors, 16), None);
+    damage_everywhere("csv", b"a,b\n1,2\n3,4\n", None);
 }

@@ -16,7 +16,7 @@ fn npy(descr: &str, fortran: bool, shape: &str, elements: &[u8]) -> Vec<u8> {
 
 /// Tensors of one axis.
 fn safetensors(tensors: &[(&str, &str, &[u8])]) -> Vec<u8> {
-    let (mut entries, mut data) = (Vec::new(), Vec::new());
+    let (mut entries, mut data) = (Vec::new(), Vec::<u8>::new());
     for (name, dtype, elements) in tensors {
         let (start, end) = (data.len(), data.len() + elements.len());
         let n = if *dtype == "I64" { elements.len() / 8 } else { elements.len() };

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use half::{bf16, f16};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 use shafer_data::{
     ArrayInfo, Dtype, Location, NpyWriter, RowWriter, SparseRows, Values, create, list, open,
 };
@@ -117,6 +119,76 @@ fn safetensors() {
             assert_eq!(list(path).unwrap().len(), 1);
         });
     }
+}
+
+/// The classes and the values of each row of a Parquet file, as its own crate reads them.
+fn parquet_rows(path: &Path) -> Vec<(Vec<u32>, Vec<f64>)> {
+    let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+    let number = |field: &Field| match field {
+        Field::Int(n) => f64::from(*n),
+        Field::Float16(x) => x.to_f64(),
+        Field::Float(x) => f64::from(*x),
+        Field::Double(x) => *x,
+        other => panic!("{other:?} is not a number"),
+    };
+    let rows = reader.get_row_iter(None).unwrap().map(|row| {
+        let row = row.unwrap();
+        let lists: Vec<(&String, &Field)> = row.get_column_iter().collect();
+        let [("indices", Field::ListInternal(indices)), ("values", Field::ListInternal(values))] =
+            [(lists[0].0.as_str(), lists[0].1), (lists[1].0.as_str(), lists[1].1)]
+        else {
+            panic!("{row:?}")
+        };
+        let indices = indices.elements().iter().map(|i| number(i) as u32).collect();
+        (indices, values.elements().iter().map(number).collect())
+    });
+    rows.collect()
+}
+
+#[test]
+fn parquet() {
+    let expected: Vec<(Vec<u32>, Vec<f64>)> = INDPTR
+        .windows(2)
+        .map(|ends| (INDICES[ends[0]..ends[1]].to_vec(), KEPT[ends[0]..ends[1]].to_vec()))
+        .collect();
+    for dtype in TYPES {
+        write_both("parquet", dtype, |path| {
+            assert_eq!(parquet_rows(path), expected);
+            let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+            let notes = reader.metadata().file_metadata().key_value_metadata().unwrap();
+            assert_eq!(notes[0].key, "shafer.classes");
+            assert_eq!(notes[0].value.as_deref(), Some("4"));
+            // Rows that keep different numbers of classes are no rows of logits.
+            let location = Location { path: Some(path.to_owned()), name: None };
+            let error = open(&location).unwrap().read(16, &mut Values::default()).unwrap_err();
+            assert!(error.to_string().contains("row 1 has 0 values, the first has 2"), "{error}");
+        });
+    }
+}
+
+/// More values than a group of rows holds, in blocks of any size, make the same file.
+#[test]
+fn groups_of_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let rows = 1_100_000;
+    let values: Vec<f32> = (0..rows * 2).map(|i| (i % 1000 + 1) as f32).collect();
+    let mut files = Vec::new();
+    for block in [2, 100_000, rows] {
+        let mut writer = create(&path, 2, Dtype::F32).unwrap();
+        for values in values.chunks(block * 2) {
+            writer.write_dense(values.into()).unwrap();
+        }
+        writer.finish().unwrap();
+        files.push(fs::read(&path).unwrap());
+    }
+    assert!(files[0] == files[1] && files[1] == files[2]);
+    let reader = SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();
+    assert_eq!(reader.metadata().num_row_groups(), 3);
+    // All rows keep both classes, and are read as rows of two.
+    let (info, read) = read(&path, None, 999_999);
+    assert_eq!(info.shape, [rows, 2]);
+    assert!(read.iter().zip(&values).all(|(&a, &b)| a == f64::from(b)));
 }
 
 /// Every tensor begins at a multiple of its element's size, for any number of values.
@@ -253,7 +325,7 @@ fn a_shape_of_more_axes() {
 #[test]
 fn no_rows() {
     let folder = tempfile::tempdir().unwrap();
-    for ending in ["npy", "npz", "safetensors", "csv"] {
+    for ending in ["npy", "npz", "safetensors", "parquet", "csv"] {
         let path = folder.path().join(format!("a.{ending}"));
         create(&path, 3, Dtype::F32).unwrap().finish().unwrap();
         let name = match ending {

@@ -37,6 +37,7 @@ fn every_format_holds_the_same_rows() {
     kept("dense.npy");
     kept("sparse.npz");
     kept("sparse.safetensors");
+    kept("sparse.parquet");
     kept("sparse.csv");
     // What was written can be read.
     let again = json(folder.path(), &["sparsify", "dense.npy", "--method", "softmax", "--json"]);
@@ -50,6 +51,46 @@ fn every_format_holds_the_same_rows() {
     }
     let text = std::fs::read_to_string(folder.path().join("sparse.csv")).unwrap();
     assert_eq!(text.lines().count(), 1 + 9, "{text}");
+    // The method is noted where there is room for it.
+    let table = std::fs::read(folder.path().join("sparse.parquet")).unwrap();
+    let has = |note: &[u8]| table.windows(note.len()).any(|part| part == note);
+    assert!(has(b"shafer.method") && has(b"evidential"));
+}
+
+#[test]
+fn tables_give_the_rows_that_they_hold() {
+    let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures/tables");
+    let at = |name: &str| tables.join(name).to_str().unwrap().to_owned();
+    let folder = folder();
+    let logits: Vec<f32> = (0..200).map(|i| (i % 37) as f32 / 2.0 - 9.0).collect();
+    std::fs::write(folder.path().join("same.npy"), npy(&[40, 5], &logits)).unwrap();
+    for command in ["sparsify", "explain", "compare"] {
+        let run = |input: &str| {
+            let mut report = json(folder.path(), &[command, input, "--json"]);
+            // From where it is, and how long it took, are not the same.
+            let keys = ["input", "seconds", "microseconds_per_row"];
+            let strip = |part: &mut Value| {
+                part.as_object_mut().unwrap().retain(|key, _| !keys.contains(&key.as_str()));
+            };
+            strip(&mut report);
+            report
+                .get_mut("methods")
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+                .for_each(strip);
+            report
+        };
+        let expected = run("same.npy");
+        for name in ["list-gzip.parquet", "columns.parquet", "stream.arrows", "columns.arrow"] {
+            assert_eq!(run(&at(name)), expected, "{command} {name}");
+        }
+        assert_eq!(run(&at("list-zstd.arrow:logits")), expected, "{command}");
+    }
+    let message = complaint(folder.path(), &["sparsify", &at("list-none.parquet:absent")]);
+    assert!(message.contains("has no column `absent`; it holds `id` int64, "), "{message}");
+    let message = complaint(folder.path(), &["sparsify", &at("list-none.parquet:name")]);
+    assert!(message.contains("list-none.parquet:name: is a column of bytes; "), "{message}");
 }
 
 #[test]

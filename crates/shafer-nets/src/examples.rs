@@ -90,7 +90,9 @@ impl<'a> Examples<'a> {
     /// Those of several.
     pub(crate) fn units(&self, rows: &[u32]) -> Vec<f32> {
         let mut units = Vec::with_capacity(rows.len() * self.width);
-        rows.iter().for_each(|&row| units.extend(self.image(row)));
+        for &row in rows {
+            units.extend(self.image(row));
+        }
         units
     }
 

@@ -1,4 +1,5 @@
 //! Whole trainings, against PyTorch and against themselves.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 
@@ -65,7 +66,7 @@ fn trainings_are_those_of_pytorch() {
             let size = expected.values.iter().fold(0.0_f32, |size, x| size.max(x.abs()));
             for (found, expected) in values.iter().zip(&expected.values) {
                 let error = (found - expected).abs();
-                assert!(error < 1e-4 * size, "{}: {name} has {found}, not {expected}", case.name,);
+                assert!(error < 1e-4 * size, "{}: {name} has {found}, not {expected}", case.name);
             }
         }
     }

@@ -6,16 +6,11 @@
 //! is missing and no row is longer than another.
 
 mod arrow;
-mod chunk;
-mod footer;
-mod message;
-mod page;
 mod parquet;
 mod reader;
-mod runs;
-mod thrift;
 
 use std::fs::File;
+use std::io;
 
 pub(crate) use self::arrow::{FILE_MAGIC, STREAM_MAGIC};
 pub(crate) use self::parquet::MAGIC as PARQUET_MAGIC;
@@ -102,9 +97,13 @@ pub(crate) fn list_arrow(label: &str, file: File) -> Result<Vec<ArrayInfo>> {
     list(&arrow::Arrow::open(label, file)?)
 }
 
-/// The columns that can be read by their name.
+/// What can be read: columns by their names, and rows of several columns.
 fn list(table: &dyn Table) -> Result<Vec<ArrayInfo>> {
     let mut arrays = Vec::new();
+    if let Ok(Choice { name: None, columns, dtype, .. }) = choose("", table.columns(), None) {
+        let shape = vec![table.rows(), columns.len()];
+        arrays.push(ArrayInfo { name: None, dtype, shape, open_ended: false });
+    }
     for (i, column) in table.columns().iter().enumerate() {
         let (dtype, shape) = match column.kind {
             Kind::Numbers(dtype) => (dtype, vec![table.rows()]),
@@ -156,7 +155,10 @@ fn choose(label: &str, columns: &[Column], name: Option<&str>) -> Result<Choice>
         lists,
     };
     if let Some(name) = name {
-        let Some(found) = columns.iter().position(|column| column.name == name) else {
+        // Of several with that name, one that can be read.
+        let named = || (0..columns.len()).filter(|&i| columns[i].name == name);
+        let readable = |&i: &usize| !matches!(columns[i].kind, Kind::Other(_));
+        let Some(found) = named().find(readable).or_else(|| named().next()) else {
             let problem = format!("has no column `{name}`; it holds {}", listing(columns));
             return Err(Error::request(label, problem));
         };
@@ -164,7 +166,10 @@ fn choose(label: &str, columns: &[Column], name: Option<&str>) -> Result<Choice>
             Kind::Numbers(dtype) => Ok(only(found, *dtype, false)),
             Kind::Lists(dtype) => Ok(only(found, *dtype, true)),
             Kind::Other(kind) => {
-                let problem = format!("is a column of {}; {TYPES} can be read", shortened(kind));
+                let problem = format!(
+                    "is a column of {}; those of f16, f32 and f64 can be read, and of lists of these",
+                    shortened(kind)
+                );
                 Err(Error::request(&column_label(label, name), problem))
             }
         };
@@ -184,7 +189,10 @@ fn choose(label: &str, columns: &[Column], name: Option<&str>) -> Result<Choice>
             Ok(Choice { columns, name: None, dtype, lists: false })
         }
         ([], []) => {
-            let problem = format!("has no column of {TYPES}; it holds {}", listing(columns));
+            let problem = format!(
+                "has no column of f16, f32 or f64, nor of lists of these; it holds {}",
+                listing(columns)
+            );
             Err(Error::request(label, problem))
         }
         ([], _) => Err(Error::request(
@@ -204,8 +212,6 @@ fn choose(label: &str, columns: &[Column], name: Option<&str>) -> Result<Choice>
         )),
     }
 }
-
-const TYPES: &str = "f16, f32 or f64, nor of lists of these";
 
 fn listing(columns: &[Column]) -> String {
     if columns.is_empty() {
@@ -264,6 +270,14 @@ impl Place {
         let (row, length) = (self.first + row, self.length);
         let problem = format!("row {row} has more values than the first, which has {length}");
         Error::format(&self.label, problem, DENSE)
+    }
+
+    /// The error of reading, be it the system's or that of unpacking what was read.
+    fn unreadable(&self, error: io::Error) -> Error {
+        match error.raw_os_error() {
+            Some(_) => Error::io(&self.label, "read", error),
+            None => self.damaged(format!("cannot be unpacked ({error})")),
+        }
     }
 
     fn damaged(&self, problem: impl Into<String>) -> Error {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::Compression;
+use parquet::basic::Encoding;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -82,11 +82,13 @@ impl ParquetWriter {
                 required group values (LIST) {{ repeated group list {{ required {element}; }} }}
             }}"
         );
-        // Probabilities hardly repeat, and nobody looks for rows by the largest of them. What is
-        // said of each page would be held in memory until the end.
+        // Classes go up within a row, and their differences take few bits; probabilities hardly
+        // repeat, and packing them takes longer than writing them. Statistics of each page would be
+        // held until the end, and nobody looks for rows by them.
+        let indices = ColumnPath::from(["indices", "list", "element"].map(str::to_owned).to_vec());
         let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .set_column_dictionary_enabled(ColumnPath::from("values.list.element"), false)
+            .set_dictionary_enabled(false)
+            .set_column_encoding(indices, Encoding::DELTA_BINARY_PACKED)
             .set_statistics_enabled(EnabledStatistics::None)
             .set_offset_index_disabled(true);
         let file = AtomicFile::create(path)?;

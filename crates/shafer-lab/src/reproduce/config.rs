@@ -135,8 +135,8 @@ impl Config {
         }
         let mut sorted = self.fractions.clone();
         sorted.sort_by(f64::total_cmp);
-        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            bail!("fractions: {} is there twice", twice[0]);
+        if let Some([twice, _]) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            bail!("fractions: {twice} is there twice");
         }
         if self.network.conditions != 2 {
             bail!("network.conditions is {}, but there are two queries", self.network.conditions);

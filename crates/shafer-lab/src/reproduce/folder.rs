@@ -30,6 +30,11 @@ struct Run {
     wall_seconds: f64,
 }
 
+/// The name, in its folder, of what belongs to a training.
+pub(super) fn training_file(training: &str, ending: &str) -> PathBuf {
+    Path::new(TRAININGS).join(format!("{training}.{ending}"))
+}
+
 impl Folder {
     /// Opens the folder of a run, or begins one.
     pub(super) fn open(path: &Path, config: &Config) -> Result<Self> {
@@ -60,11 +65,6 @@ impl Folder {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The path of what belongs to a training.
-    pub(super) fn training(&self, name: &str, ending: &str) -> PathBuf {
-        self.path.join(TRAININGS).join(format!("{name}.{ending}"))
     }
 
     /// Notes how long the run has taken since it was begun or taken up again.
@@ -108,8 +108,9 @@ impl Folder {
 
     /// Removes files that are of no more use, if they are there.
     pub(super) fn remove(&self, names: &[PathBuf]) -> Result<()> {
-        for path in names {
-            match fs::remove_file(path) {
+        for name in names {
+            let path = self.path.join(name);
+            match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(error)
                         .with_context(|| format!("{}: cannot remove", path.display()));

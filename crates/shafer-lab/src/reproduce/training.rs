@@ -10,7 +10,7 @@ use shafer_data::dataset::{Groups, Images, stratified};
 use shafer_nets::{Cvae, Error, Examples, Precision, PriorSnapshot, Trainer};
 
 use super::config::Config;
-use super::folder::Folder;
+use super::folder::{Folder, training_file};
 use crate::experiment::{Checkpoint, GreyImage, Judgement, LatentClass, Losses, SeedRecord};
 use crate::interrupt::{self, Interrupted};
 
@@ -52,7 +52,7 @@ impl Training {
     /// Trains, or goes on with what an earlier run left, or takes its record.
     pub(super) fn run(self, sweep: &Sweep<'_>) -> Result<SeedRecord> {
         let Sweep { config, folder, .. } = *sweep;
-        let file = |ending| folder.training(&self.name(), ending);
+        let file = |ending| training_file(&self.name(), ending);
         let (record, state, part) = (file("json"), file("safetensors"), file("part.json"));
         let subset = self.subset(sweep)?;
         let conditions = sweep.groups.of_labels(&subset.labels)?;
@@ -66,8 +66,8 @@ impl Training {
             (Some(bytes), Some(done)) => {
                 let trainer = Trainer::resume(&config.nets(), examples, self.seed, &bytes)
                     .with_context(|| {
-                        let state = state.display();
-                        format!("{state}: remove it to have the training begin again")
+                        let state = folder.path().join(&state);
+                        format!("{}: remove it to have the training begin again", state.display())
                     })?;
                 (trainer, done)
             }

@@ -8,24 +8,26 @@ use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, root_as_
 use lz4_flex::frame::FrameDecoder;
 use ruzstd::decoding::{DEFAULT_MAX_WINDOW_SIZE, StreamingDecoder};
 
-use super::{DAMAGED, Place};
+use crate::columns::{DAMAGED, Place};
 use crate::raw::{read_at, truncated};
 use crate::{Error, Result};
 
 /// Far more than the description of a batch of a million columns takes.
-const LONGEST_MESSAGE: u64 = 1 << 28;
+pub(super) const LONGEST_MESSAGE: u64 = 1 << 28;
 
 /// The most memory for what is unpacked of all columns that are read together.
 const LARGEST_WINDOWS: u64 = 2 << 30;
 
-/// Messages, one after the other.
+/// The messages that are still to be read.
 #[derive(Clone)]
 pub(super) struct Messages {
     pub(super) label: String,
     pub(super) file: Arc<File>,
     /// Where the next one begins, and where there can be no more.
-    pub(super) at: u64,
-    pub(super) end: u64,
+    at: u64,
+    end: u64,
+    /// Where all of them begin, and how many were read, if the file has a directory.
+    directory: Option<(Arc<[u64]>, usize)>,
 }
 
 /// A message, and where the bytes are that it describes.
@@ -36,8 +38,22 @@ pub(super) struct Envelope {
 }
 
 impl Messages {
+    /// The messages of a stream that ends there.
+    pub(super) fn stream(label: &str, file: File, end: u64) -> Self {
+        Self { label: label.to_owned(), file: Arc::new(file), at: 0, end, directory: None }
+    }
+
+    /// The messages of a file, which begin at these places, and end before the directory.
+    pub(super) fn file(label: &str, file: File, end: u64, starts: Arc<[u64]>) -> Self {
+        Self { directory: Some((starts, 0)), ..Self::stream(label, file, end) }
+    }
+
     pub(super) fn next(&mut self) -> Result<Option<Envelope>> {
-        if self.at == self.end {
+        if let Some((starts, read)) = &mut self.directory {
+            let Some(&start) = starts.get(*read) else { return Ok(None) };
+            *read += 1;
+            self.at = start.min(self.end);
+        } else if self.at == self.end {
             return Ok(None);
         }
         // Before version 0.15 of Arrow, the length had nothing before it.
@@ -52,9 +68,7 @@ impl Messages {
             Ok(length) if length <= LONGEST_MESSAGE => length,
             _ => return Err(self.damaged(format!("claims a message of {length} bytes"))),
         };
-        self.need(length)?;
-        let mut bytes = vec![0; length as usize];
-        self.read(&mut bytes)?;
+        let bytes = self.bytes(length)?;
         let body = self.message(&bytes)?.bodyLength();
         let Ok(length) = u64::try_from(body) else {
             return Err(self.damaged(format!("claims a batch of {body} bytes")));
@@ -66,26 +80,27 @@ impl Messages {
     }
 
     fn integer(&mut self) -> Result<i32> {
-        self.need(4)?;
-        let mut bytes = [0; 4];
-        self.read(&mut bytes)?;
-        Ok(i32::from_le_bytes(bytes))
+        let bytes = self.bytes(4)?;
+        Ok(bytes.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes)))
+    }
+
+    /// The next bytes, as many as that.
+    fn bytes(&mut self, length: u64) -> Result<Vec<u8>> {
+        self.need(length)?;
+        let mut bytes = vec![0; length as usize];
+        let got = read_at(&self.file, self.at, &mut bytes)
+            .map_err(|e| Error::io(&self.label, "read", e))?;
+        self.at += got as u64;
+        if got < bytes.len() {
+            return Err(truncated(&self.label, length - got as u64));
+        }
+        Ok(bytes)
     }
 
     /// That so many bytes follow.
     fn need(&self, length: u64) -> Result<()> {
         let there = self.end - self.at;
         if length > there { Err(truncated(&self.label, length - there)) } else { Ok(()) }
-    }
-
-    fn read(&mut self, bytes: &mut [u8]) -> Result<()> {
-        let got =
-            read_at(&self.file, self.at, bytes).map_err(|e| Error::io(&self.label, "read", e))?;
-        if got < bytes.len() {
-            return Err(truncated(&self.label, (bytes.len() - got) as u64));
-        }
-        self.at += got as u64;
-        Ok(())
     }
 
     fn message<'a>(&self, bytes: &'a [u8]) -> Result<Message<'a>> {

@@ -1,6 +1,7 @@
 //! The pages of a Parquet file: what comes before each, and its contents unpacked.
 
 use std::fs::File;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
@@ -8,7 +9,7 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::footer::Chunk;
 use super::thrift::{FALSE, I32, Parsed, STRUCT, TRUE, Thrift};
-use super::{DAMAGED, Place};
+use crate::columns::Place;
 use crate::raw::{fill, read_at};
 use crate::{Error, Result};
 
@@ -24,7 +25,6 @@ const LARGEST_PAGES: usize = 2 << 30;
 /// How pages are packed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Codec {
-    None,
     Snappy,
     Gzip,
     Lz4,
@@ -32,25 +32,22 @@ enum Codec {
 }
 
 impl Codec {
-    fn new(place: &Place, number: i64) -> Result<Self> {
+    fn new(place: &Place, number: u8) -> Result<Option<Self>> {
         const NAMES: [&str; 8] =
             ["NONE", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4 of Hadoop", "ZSTD", "LZ4_RAW"];
-        Ok(match number {
-            0 => Self::None,
-            1 => Self::Snappy,
-            2 => Self::Gzip,
-            6 => Self::Zstd,
-            7 => Self::Lz4,
+        match number {
+            0 => Ok(None),
+            1 => Ok(Some(Self::Snappy)),
+            2 => Ok(Some(Self::Gzip)),
+            6 => Ok(Some(Self::Zstd)),
+            7 => Ok(Some(Self::Lz4)),
             other => {
-                let name = usize::try_from(other).ok().and_then(|other| NAMES.get(other));
-                let name = name.unwrap_or(&"an unknown method");
-                return Err(Error::format(
-                    &place.label,
-                    format!("is compressed with {name}, which is not read"),
-                    "write it with snappy, gzip, zstd or lz4, or without compression",
-                ));
+                let name = NAMES.get(usize::from(other)).unwrap_or(&"an unknown method");
+                let problem = format!("is compressed with {name}, which is not read");
+                let hint = "write it with snappy, gzip, zstd or lz4, or without compression";
+                Err(Error::format(&place.label, problem, hint))
             }
-        })
+        }
     }
 
     /// Unpacks to as many bytes as there should be.
@@ -60,15 +57,10 @@ impl Codec {
         bytes: &mut [u8],
     ) -> std::result::Result<(), Box<dyn std::error::Error>> {
         let length = match self {
-            Self::None => {
-                let n = packed.len().min(bytes.len());
-                bytes[..n].copy_from_slice(&packed[..n]);
-                packed.len()
-            }
             Self::Snappy => snap::raw::Decoder::new().decompress(packed, bytes)?,
-            Self::Gzip => fill(&mut MultiGzDecoder::new(packed), bytes)?,
+            Self::Gzip => exhaust(MultiGzDecoder::new(packed), bytes)?,
             Self::Lz4 => lz4_flex::block::decompress_into(packed, bytes)?,
-            Self::Zstd => fill(&mut StreamingDecoder::new(packed)?, bytes)?,
+            Self::Zstd => exhaust(StreamingDecoder::new(packed)?, bytes)?,
         };
         if length == bytes.len() {
             Ok(())
@@ -76,6 +68,12 @@ impl Codec {
             Err(format!("it has {length} bytes and not {}", bytes.len()).into())
         }
     }
+}
+
+/// Fills `bytes` and returns how many there were, or one more than would fit. Checksums are only
+/// compared at the end.
+fn exhaust(mut source: impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    Ok(fill(&mut source, bytes)? + fill(&mut source, &mut [0])?)
 }
 
 /// A page with its contents unpacked.
@@ -106,11 +104,10 @@ pub(super) enum PageKind {
 pub(super) struct Pages {
     pub(super) place: Place,
     file: Arc<File>,
-    codec: Codec,
+    codec: Option<Codec>,
     at: u64,
     left: u64,
     largest: usize,
-    packed: Vec<u8>,
 }
 
 impl Pages {
@@ -129,18 +126,16 @@ impl Pages {
             ));
         }
         let codec = Codec::new(&place, chunk.codec)?;
-        let (Ok(at), Ok(left)) = (u64::try_from(chunk.start), u64::try_from(chunk.length)) else {
-            return Err(place.damaged("has a column that begins before the file"));
-        };
         let largest = LARGEST_PAGE.min(LARGEST_PAGES / together);
-        Ok(Self { place, file: Arc::clone(file), codec, at, left, largest, packed: Vec::new() })
+        let (at, left) = (chunk.start, chunk.length);
+        Ok(Self { place, file: Arc::clone(file), codec, at, left, largest })
     }
 
     pub(super) fn next(&mut self) -> Result<Option<Page>> {
         while self.left > 0 {
             let header = self.header()?;
-            self.packed.resize(header.packed, 0);
-            let got = read_at(&self.file, self.at, &mut self.packed)
+            let mut packed = vec![0; header.packed];
+            let got = read_at(&self.file, self.at, &mut packed)
                 .map_err(|e| Error::io(&self.place.label, "read", e))?;
             if got < header.packed {
                 return Err(crate::raw::truncated(&self.place.label, (header.packed - got) as u64));
@@ -148,12 +143,12 @@ impl Pages {
             self.at += header.packed as u64;
             self.left -= header.packed as u64;
             if let Some(crc) = header.crc
-                && crc != crc32fast::hash(&self.packed)
+                && crc != crc32fast::hash(&packed)
             {
                 return Err(self.place.damaged("has a page whose checksum does not match"));
             }
             let Some(kind) = header.kind else { continue };
-            let bytes = self.unpack(&header)?;
+            let bytes = self.unpack(&header, packed)?;
             let Header { values, encoding, .. } = header;
             return Ok(Some(Page { kind, values, encoding, bytes }));
         }
@@ -186,33 +181,31 @@ impl Pages {
     }
 
     /// The levels of a page of the second version are not packed.
-    fn unpack(&mut self, header: &Header) -> Result<Vec<u8>> {
+    fn unpack(&self, header: &Header, packed: Vec<u8>) -> Result<Vec<u8>> {
         let (levels, codec) = match header.kind {
             Some(PageKind::DataV2 { repetition, definition }) => {
-                let codec = if header.is_packed { self.codec } else { Codec::None };
-                (repetition.saturating_add(definition), codec)
+                (repetition.saturating_add(definition), self.codec.filter(|_| header.is_packed))
             }
             _ => (0, self.codec),
         };
-        if codec == Codec::None {
-            return Ok(std::mem::take(&mut self.packed));
-        }
+        let Some(codec) = codec else { return Ok(packed) };
         let mut bytes = vec![0; header.unpacked];
-        let parts = self.packed.split_at_checked(levels).zip(bytes.split_at_mut_checked(levels));
+        let parts = packed.split_at_checked(levels).zip(bytes.split_at_mut_checked(levels));
         let Some(((levels, packed), (first, rest))) = parts else {
             return Err(self.place.damaged("has a page that is shorter than its levels"));
         };
         first.copy_from_slice(levels);
-        codec.unpack(packed, rest).map_err(|problem| {
-            let problem = format!("has a page that cannot be unpacked ({problem})");
-            Error::format(&self.place.label, problem, DAMAGED)
-        })?;
+        // Nothing is not packed.
+        if !rest.is_empty() {
+            codec.unpack(packed, rest).map_err(|problem| {
+                self.place.damaged(format!("has a page that cannot be unpacked ({problem})"))
+            })?;
+        }
         Ok(bytes)
     }
 }
 
 /// What comes before a page.
-#[derive(Default)]
 struct Header {
     /// `None` for what is not needed.
     kind: Option<PageKind>,
@@ -226,63 +219,52 @@ struct Header {
 
 impl Header {
     fn parse(thrift: &mut Thrift<'_>) -> Parsed<Self> {
-        let (mut kind, mut packed, mut unpacked) = (-1, -1, -1);
-        // What the three kinds of pages have in common is at different places in each.
-        let (mut first, mut second) = ([-1; 7], [-1; 7]);
-        let mut dictionary = [-1; 7];
-        let mut header = Self { is_packed: true, ..Self::default() };
+        let (mut kind, mut packed, mut unpacked, mut crc) = (-1, -1, -1, None);
+        // What is said about each kind of page, by the numbers of its fields.
+        let [mut first, mut dictionary, mut second] = [[-1; 8]; 3];
         thrift.fields(|thrift, field| {
             match field {
                 (1, I32) => kind = thrift.integer()?,
                 (2, I32) => unpacked = thrift.integer()?,
                 (3, I32) => packed = thrift.integer()?,
-                (4, I32) => header.crc = Some(thrift.integer()? as u32),
-                (5, STRUCT) => integers(thrift, &mut first)?,
-                (7, STRUCT) => integers(thrift, &mut dictionary)?,
-                (8, STRUCT) => thrift.fields(|thrift, field| {
-                    match field {
-                        (7, TRUE | FALSE) => header.is_packed = field.1 == TRUE,
-                        (1..=6, I32) => second[field.0 as usize] = thrift.integer()?,
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
-                })?,
+                (4, I32) => crc = Some(thrift.integer()? as u32),
+                (5, STRUCT) => numbers(thrift, &mut first)?,
+                (7, STRUCT) => numbers(thrift, &mut dictionary)?,
+                (8, STRUCT) => numbers(thrift, &mut second)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
         let size = |n: i64| usize::try_from(n).map_err(|_| "lacks a length");
-        (header.packed, header.unpacked) = (size(packed)?, size(unpacked)?);
-        let (values, encoding) = match kind {
+        let (packed, unpacked) = (size(packed)?, size(unpacked)?);
+        let (kind, values, encoding) = match kind {
             0 => {
                 let [_, values, encoding, definition, repetition, ..] = first;
-                header.kind = Some(PageKind::Data { repetition, definition });
-                (values, encoding)
+                (Some(PageKind::Data { repetition, definition }), size(values)?, encoding)
             }
-            2 => {
-                header.kind = Some(PageKind::Dictionary);
-                (dictionary[1], dictionary[2])
-            }
+            2 => (Some(PageKind::Dictionary), size(dictionary[1])?, dictionary[2]),
             3 => {
-                let [_, values, _, _, encoding, definition, repetition] = second;
+                let [_, values, _, _, encoding, definition, repetition, _] = second;
                 let (repetition, definition) = (size(repetition)?, size(definition)?);
-                header.kind = Some(PageKind::DataV2 { repetition, definition });
-                (values, encoding)
+                (Some(PageKind::DataV2 { repetition, definition }), size(values)?, encoding)
             }
-            _ => return Ok(header),
+            _ => (None, 0, 0),
         };
-        (header.values, header.encoding) = (size(values)?, encoding);
-        Ok(header)
+        Ok(Self { kind, values, encoding, packed, unpacked, is_packed: second[7] != 0, crc })
     }
 }
 
-/// The integers of a struct, each at the place of its number.
-fn integers(thrift: &mut Thrift<'_>, into: &mut [i64; 7]) -> Parsed<()> {
-    thrift.fields(|thrift, field| match field {
-        (1..=6, I32) => {
-            into[field.0 as usize] = thrift.integer()?;
-            Ok(true)
+/// The numbers of a struct, each at the place of its field; what is true or false is 1 or 0.
+fn numbers(thrift: &mut Thrift<'_>, into: &mut [i64; 8]) -> Parsed<()> {
+    thrift.fields(|thrift, (id, kind)| {
+        let Some(place) = usize::try_from(id).ok().and_then(|id| into.get_mut(id)) else {
+            return Ok(false);
+        };
+        match kind {
+            I32 => *place = thrift.integer()?,
+            TRUE | FALSE => *place = i64::from(kind == TRUE),
+            _ => return Ok(false),
         }
-        _ => Ok(false),
+        Ok(true)
     })
 }

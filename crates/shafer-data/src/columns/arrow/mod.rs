@@ -2,21 +2,21 @@
 //!
 //! A batch can hold all rows of a file, and the crate `arrow-ipc` reads batches as a whole. Here it
 //! only reads their descriptions: the numbers are read from where these say that they are, a block
-//! at a time. A file is a stream with something before and after it; as a batch says how long it is,
-//! the rows can be counted without the directory at the end.
+//! at a time.
+
+mod message;
+mod schema;
 
 use std::fs::File;
-use std::io;
-use std::sync::Arc;
+use std::io::{self, Read};
 
-use arrow_ipc::{
-    Endianness, Field, MetadataVersion, Precision, RecordBatch, Schema, Type, UnionMode,
-};
+use arrow_ipc::{RecordBatch, root_as_footer};
 
-use super::message::{Body, Messages, Source};
-use super::{Batch, Batches, Column, Kind, Numbers, Place, Table, column_label};
+use self::message::{Body, LONGEST_MESSAGE, Messages, Source};
+use self::schema::{Layout, Lists, columns};
+use crate::columns::{Batch, Batches, Column, DAMAGED, Numbers, Place, Table, column_label};
 use crate::raw::{fill, read_at, truncated};
-use crate::{Dtype, Error, Result};
+use crate::{Error, Result};
 
 pub(crate) const FILE_MAGIC: &[u8] = b"ARROW1";
 /// What every message of a stream begins with.
@@ -30,39 +30,16 @@ pub(super) struct Arrow {
     rows: usize,
 }
 
-/// What a column takes up in a batch.
-#[derive(Clone, Copy, Debug)]
-struct Layout {
-    /// Its arrays, and their buffers.
-    nodes: usize,
-    buffers: usize,
-    /// How many of the arrays have more buffers, of which each batch says how many.
-    views: usize,
-    size: usize,
-    lists: Lists,
-}
-
-/// Where rows end.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Lists {
-    /// A row is one number.
-    None,
-    /// Each has this many.
-    Fixed(usize),
-    /// A buffer says where, in numbers of this many bytes.
-    Offsets(usize),
-}
-
 impl Arrow {
     pub(super) fn open(label: &str, file: File) -> Result<Self> {
         let io = |e| Error::io(label, "read", e);
         let length = file.metadata().map_err(io)?.len();
         let mut start = [0; 6];
         read_at(&file, 0, &mut start).map_err(io)?;
-        let (at, end) = if start == FILE_MAGIC {
-            (8, end_of_stream(label, &file, length)?)
+        let (messages, (columns, layouts)) = if start == FILE_MAGIC {
+            open_file(label, file, length)?
         } else if start.starts_with(STREAM_MAGIC) {
-            (0, length)
+            open_stream(label, file, length)?
         } else {
             let problem = match &start {
                 [b'F', b'E', b'A', b'1', ..] => "is of the first version of Feather",
@@ -71,13 +48,6 @@ impl Arrow {
             let hint = "write it again, as with pyarrow.ipc.new_file";
             return Err(Error::format(label, problem, hint));
         };
-        let mut messages = Messages { label: label.to_owned(), file: Arc::new(file), at, end };
-        let first = messages.next()?;
-        let no_schema = || messages.damaged("does not begin with a schema");
-        let envelope = first.as_ref().ok_or_else(no_schema)?;
-        let message = messages.open(envelope)?;
-        let schema = message.header_as_schema().ok_or_else(no_schema)?;
-        let (columns, layouts) = columns(&messages, schema, message.version())?;
         let mut rows = Some(0);
         let mut later = messages.clone();
         while let Some(envelope) = later.next()? {
@@ -91,140 +61,48 @@ impl Arrow {
     }
 }
 
-/// Where the stream in a file ends and the directory begins.
-fn end_of_stream(label: &str, file: &File, length: u64) -> Result<u64> {
+type Opened = (Messages, (Vec<Column>, Vec<Layout>));
+
+/// A stream begins with its schema.
+fn open_stream(label: &str, file: File, length: u64) -> Result<Opened> {
+    let mut messages = Messages::stream(label, file, length);
+    let first = messages.next()?;
+    let no_schema = || messages.damaged("does not begin with a schema");
+    let message = messages.open(first.as_ref().ok_or_else(no_schema)?)?;
+    let schema = message.header_as_schema().ok_or_else(no_schema)?;
+    let columns = columns(label, schema, message.version())?;
+    Ok((messages, columns))
+}
+
+/// A file ends with its schema and a directory of its batches, their length, and the magic bytes.
+fn open_file(label: &str, file: File, length: u64) -> Result<Opened> {
+    let io = |e| Error::io(label, "read", e);
+    let damaged = |problem| Error::format(label, problem, DAMAGED);
     let mut end = [0; 10];
-    let Some(at) = length.checked_sub(18) else { return Err(truncated(label, 18 - length)) };
-    read_at(file, at + 8, &mut end).map_err(|e| Error::io(label, "read", e))?;
-    let (size, magic) = end.split_at(4);
+    let Some(before) = length.checked_sub(18) else { return Err(truncated(label, 18 - length)) };
+    read_at(&file, length - 10, &mut end).map_err(io)?;
+    let [a, b, c, d, magic @ ..] = end;
     if magic != FILE_MAGIC {
         let problem = "does not end as a file of Arrow does: it was not written to its end";
         return Err(Error::format(label, problem, "write it again"));
     }
-    let size = i32::from_le_bytes([size[0], size[1], size[2], size[3]]);
-    u64::try_from(size).ok().and_then(|size| at.checked_sub(size)).map(|end| end + 8).ok_or_else(
-        || {
-            let problem = format!("claims a directory of {size} bytes in a file of {length}");
-            Error::format(label, problem, super::DAMAGED)
-        },
-    )
-}
-
-fn columns(
-    messages: &Messages,
-    schema: Schema<'_>,
-    version: MetadataVersion,
-) -> Result<(Vec<Column>, Vec<Layout>)> {
-    if schema.endianness() != Endianness::Little {
-        return Err(Error::format(
-            &messages.label,
-            "has the bytes of its numbers in the order of other machines",
-            "write it on one that has the lowest byte first",
-        ));
+    let size = u64::from(u32::from_le_bytes([a, b, c, d]));
+    if size > before.min(LONGEST_MESSAGE) {
+        let problem = format!("claims a directory of {size} bytes in a file of {length}");
+        return Err(damaged(problem));
     }
-    let (mut columns, mut layouts) = (Vec::new(), Vec::new());
-    for field in schema.fields().iter().flatten() {
-        let name = field.name().unwrap_or_default().to_owned();
-        let mut layout = Layout { nodes: 0, buffers: 0, views: 0, size: 0, lists: Lists::None };
-        if !layout.add(field, version) {
-            let problem =
-                format!("has a column `{}` of an unknown type", crate::npy::shortened(&name));
-            return Err(messages.damaged(problem));
-        }
-        let kind = layout.kind(field);
-        columns.push(Column { name, kind });
-        layouts.push(layout);
-    }
-    Ok((columns, layouts))
-}
-
-impl Layout {
-    /// Adds what a field takes up, or returns `false` if its type is not known.
-    fn add(&mut self, field: Field<'_>, version: MetadataVersion) -> bool {
-        self.nodes += 1;
-        // What is in a dictionary is written elsewhere; here are the places in it.
-        if field.dictionary().is_some() {
-            self.buffers += 2;
-            return true;
-        }
-        self.buffers += match field.type_type() {
-            Type::Null | Type::RunEndEncoded => 0,
-            Type::Struct_ | Type::FixedSizeList => 1,
-            Type::Int
-            | Type::FloatingPoint
-            | Type::Bool
-            | Type::Decimal
-            | Type::Date
-            | Type::Time
-            | Type::Timestamp
-            | Type::Interval
-            | Type::Duration
-            | Type::FixedSizeBinary
-            | Type::List
-            | Type::LargeList
-            | Type::Map => 2,
-            Type::Binary
-            | Type::Utf8
-            | Type::LargeBinary
-            | Type::LargeUtf8
-            | Type::ListView
-            | Type::LargeListView => 3,
-            Type::BinaryView | Type::Utf8View => {
-                self.views += 1;
-                2
-            }
-            Type::Union => {
-                let dense = field.type_as_union().is_some_and(|u| u.mode() == UnionMode::Dense);
-                // Until version 4 there was one for nulls.
-                1 + usize::from(dense) + usize::from(version == MetadataVersion::V4)
-            }
-            _ => return false,
-        };
-        field.children().iter().flatten().all(|child| self.add(child, version))
-    }
-
-    /// What can be read of a field.
-    fn kind(&mut self, field: Field<'_>) -> Kind {
-        let child = field.children().filter(|all| all.len() == 1).map(|all| all.get(0));
-        self.lists = match field.type_type() {
-            _ if field.dictionary().is_some() => return Kind::Other("a dictionary".to_owned()),
-            Type::List => Lists::Offsets(4),
-            Type::LargeList => Lists::Offsets(8),
-            Type::FixedSizeList => {
-                let size = field.type_as_fixed_size_list().map_or(0, |list| list.listSize());
-                Lists::Fixed(usize::try_from(size).unwrap_or(0))
-            }
-            _ => Lists::None,
-        };
-        let is_list = self.lists != Lists::None;
-        let values = if is_list { child } else { Some(field) };
-        let Some(values) = values.filter(|values| values.dictionary().is_none()) else {
-            return Kind::Other("nested values".to_owned());
-        };
-        let dtype = values.type_as_floating_point().and_then(|float| match float.precision() {
-            Precision::HALF => Some(Dtype::F16),
-            Precision::SINGLE => Some(Dtype::F32),
-            Precision::DOUBLE => Some(Dtype::F64),
-            _ => None,
-        });
-        self.size = dtype.map_or(0, Dtype::size);
-        match (dtype, is_list) {
-            (Some(dtype), true) => Kind::Lists(dtype),
-            (Some(dtype), false) => Kind::Numbers(dtype),
-            (None, true) => Kind::Other(format!("list of {}", type_name(values))),
-            (None, false) => Kind::Other(type_name(values)),
-        }
-    }
-}
-
-fn type_name(field: Field<'_>) -> String {
-    match (field.type_as_int(), field.type_type().variant_name()) {
-        (Some(int), _) => {
-            let sign = if int.is_signed() { "" } else { "u" };
-            format!("{sign}int{}", int.bitWidth())
-        }
-        (None, name) => name.unwrap_or("nested values").trim_end_matches('_').to_lowercase(),
-    }
+    let mut bytes = vec![0; size as usize];
+    let end = length - 10 - size;
+    read_at(&file, end, &mut bytes).map_err(io)?;
+    let footer = root_as_footer(&bytes).ok().and_then(|footer| Some((footer, footer.schema()?)));
+    let Some((footer, schema)) = footer else {
+        return Err(damaged("has a directory whose parts do not fit together".to_owned()));
+    };
+    let columns = columns(label, schema, footer.version())?;
+    let starts = footer.recordBatches().into_iter().flatten();
+    // What would begin before the file is not in it, and nor is what begins after it.
+    let starts = starts.map(|block| u64::try_from(block.offset()).unwrap_or(u64::MAX));
+    Ok((Messages::file(label, file, end, starts.collect()), columns))
 }
 
 impl Table for Arrow {
@@ -250,7 +128,11 @@ impl Table for Arrow {
                 continue;
             };
             let body = Body { batch, file: &messages.file, envelope: &envelope, together: 1 };
-            let (_, buffer) = first_parts(&self.layouts, batch)[column];
+            let (node, buffer) = first_parts(&self.layouts, batch)[column];
+            let (_, nulls) = body.node(&place, node)?;
+            if first_null(&body, &place, buffer, nulls, 0, 1)?.is_some() {
+                return Err(place.null_row(0));
+            }
             let mut ends = Offsets::new(&body, &place, buffer + 1, layout.lists, 1)?;
             return ends.next();
         }
@@ -324,26 +206,27 @@ fn numbers(
     if length != rows {
         return Err(place.damaged("has a batch whose columns are not of one length"));
     }
+    let null = first_null(body, place, buffer, nulls, 0, rows)?;
     if layout.lists == Lists::None {
-        if let Some(row) = first_null(body, place, buffer, nulls, 0, rows)? {
-            return Err(place.null(row));
-        }
-        return body.buffer(place, buffer + 1, (rows * layout.size) as u64);
-    }
-    if let Some(row) = first_null(body, place, buffer, nulls, 0, rows)? {
-        return Err(place.null_row(row));
+        return match null {
+            Some(row) => Err(place.null(row)),
+            None => body.buffer(place, buffer + 1, (rows * layout.size) as u64),
+        };
     }
     let mut skipped = 0;
     if layout.lists != Lists::Fixed(place.length) {
         let mut ends = Offsets::new(body, place, buffer + 1, layout.lists, rows)?;
         skipped = ends.last;
-        for row in 0..rows {
+        for row in 0..null.unwrap_or(rows) {
             let found = ends.next()?;
             if found != place.length {
                 return Err(place.ragged(row, found));
             }
         }
         buffer += 1;
+    }
+    if let Some(row) = null {
+        return Err(place.null_row(row));
     }
     (node, buffer) = (node + 1, buffer + 1);
     let values = rows * place.length;
@@ -356,8 +239,8 @@ fn numbers(
     }
     let mut source = body.buffer(place, buffer + 1, end as u64)?;
     let skipped = (skipped * layout.size) as u64;
-    let io = |e| Error::io(&place.label, "read", e);
-    io::copy(&mut io::Read::take(&mut source, skipped), &mut io::sink()).map_err(io)?;
+    io::copy(&mut source.by_ref().take(skipped), &mut io::sink())
+        .map_err(|e| place.unreadable(e))?;
     Ok(source)
 }
 
@@ -446,8 +329,7 @@ impl Blocks {
     fn next<const N: usize>(&mut self, place: &Place) -> Result<[u8; N]> {
         if self.used == self.block.len() {
             self.block.resize(Self::SIZE, 0);
-            let got = fill(&mut self.source, &mut self.block)
-                .map_err(|e| Error::io(&place.label, "read", e))?;
+            let got = fill(&mut self.source, &mut self.block).map_err(|e| place.unreadable(e))?;
             self.block.truncate(got);
             self.used = 0;
         }
@@ -467,8 +349,7 @@ struct BufferReader {
 
 impl Numbers for BufferReader {
     fn read(&mut self, bytes: &mut [u8]) -> Result<()> {
-        let got =
-            fill(&mut self.source, bytes).map_err(|e| Error::io(&self.place.label, "read", e))?;
+        let got = fill(&mut self.source, bytes).map_err(|e| self.place.unreadable(e))?;
         if got < bytes.len() {
             return Err(truncated(&self.place.label, (bytes.len() - got) as u64));
         }

@@ -3,7 +3,7 @@
 use super::footer::Leaf;
 use super::page::{Page, PageKind, Pages};
 use super::runs::Runs;
-use super::{LONGEST_ROW, Numbers, Place};
+use crate::columns::{LONGEST_ROW, Numbers, Place};
 use crate::{Error, Result};
 
 /// The encodings that there are for numbers of a fixed size.

@@ -5,8 +5,13 @@
 //! that is nested deeply has it recurse as deeply. Both end the program and not just the call.
 
 use super::thrift::{BINARY, I32, I64, LIST, Parsed, STRUCT, Thrift};
-use super::{Column, Kind};
 use crate::Dtype;
+use crate::columns::{Column, Kind};
+
+/// An element of a schema takes much more memory than the byte that it may take in a file.
+const MOST_ELEMENTS: usize = 1 << 20;
+
+const MISFIT: &str = "has a schema whose parts do not fit together";
 
 /// What is read of a footer.
 #[derive(Default)]
@@ -39,9 +44,9 @@ pub(super) struct Group {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Chunk {
     /// Where its pages begin, and their length in bytes.
-    pub(super) start: i64,
-    pub(super) length: i64,
-    pub(super) codec: i64,
+    pub(super) start: u64,
+    pub(super) length: u64,
+    pub(super) codec: u8,
     /// Whether its pages are in another file, or encrypted.
     pub(super) elsewhere: bool,
 }
@@ -55,6 +60,9 @@ impl Footer {
             match field {
                 (2, LIST) => {
                     thrift.structs(|thrift| {
+                        if elements.len() == MOST_ELEMENTS {
+                            return Err("has more columns than are read");
+                        }
                         elements.push(Element::parse(thrift)?);
                         Ok(())
                     })?;
@@ -79,7 +87,6 @@ impl Footer {
     /// Makes columns of the tree of elements, which lie in the order of their beginnings, and
     /// returns how many of them hold something.
     fn schema(&mut self, elements: &[Element]) -> Parsed<usize> {
-        const MISFIT: &str = "has a schema whose parts do not fit together";
         let [root, elements @ ..] = elements else { return Err("has no schema") };
         let mut levels = vec![Level { children: root.children, defined: 0, in_list: 0, lists: 0 }];
         let (mut chunk, mut in_column) = (0, 0);
@@ -183,7 +190,7 @@ impl Element {
             Ok(true)
         })?;
         if element.children < 0 {
-            return Err("has a schema with fewer columns than none");
+            return Err(MISFIT);
         }
         Ok(element)
     }
@@ -230,7 +237,7 @@ impl Group {
             Ok(true)
         })?;
         if group.rows < 0 {
-            return Err("has a group of fewer rows than none");
+            return Err("has a group that does not say how many rows it has");
         }
         Ok(group)
     }
@@ -238,33 +245,38 @@ impl Group {
 
 impl Chunk {
     fn parse(thrift: &mut Thrift<'_>) -> Parsed<Self> {
-        let mut chunk = Self { start: -1, ..Self::default() };
-        let mut dictionary = None;
+        let (mut codec, mut length, mut start, mut dictionary) = (-1, -1, -1, -1);
+        let mut elsewhere = false;
         thrift.fields(|thrift, field| {
             match field {
                 (3, STRUCT) => thrift.fields(|thrift, field| {
                     match field {
-                        (4, I32) => chunk.codec = thrift.integer()?,
-                        (7, I64) => chunk.length = thrift.integer()?,
-                        (9, I64) => chunk.start = thrift.integer()?,
-                        (11, I64) => dictionary = Some(thrift.integer()?),
+                        (4, I32) => codec = thrift.integer()?,
+                        (7, I64) => length = thrift.integer()?,
+                        (9, I64) => start = thrift.integer()?,
+                        (11, I64) => dictionary = thrift.integer()?,
                         _ => return Ok(false),
                     }
                     Ok(true)
                 })?,
                 // The path of a file, and how it is encrypted.
                 (1 | 8 | 9, _) => {
-                    chunk.elsewhere = true;
+                    elsewhere = true;
                     return Ok(false);
                 }
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        // Some writers say 0 where there is none.
-        if let Some(dictionary) = dictionary.filter(|&at| at > 0 && at < chunk.start) {
-            chunk.start = dictionary;
+        // The dictionary comes first; some writers say 0 where there is none.
+        if (1..start).contains(&dictionary) {
+            start = dictionary;
         }
-        Ok(chunk)
+        match (u64::try_from(start), u64::try_from(length), u8::try_from(codec)) {
+            (Ok(start), Ok(length), Ok(codec)) => Ok(Self { start, length, codec, elsewhere }),
+            // What is encrypted does not say where it is.
+            _ if elsewhere => Ok(Self { elsewhere, ..Self::default() }),
+            _ => Err("has a column that does not say where it is"),
+        }
     }
 }

@@ -1,20 +1,26 @@
 //! Parquet files.
 
+mod chunk;
+mod footer;
+mod page;
+mod runs;
+mod thrift;
+
 use std::fs::File;
 use std::sync::Arc;
 
-use super::chunk::{ChunkReader, first_length};
-use super::footer::{Footer, Group, Leaf};
-use super::page::Pages;
-use super::{Batch, Batches, Column, DAMAGED, Numbers, Place, Table, column_label};
+use self::chunk::{ChunkReader, first_length};
+use self::footer::{Footer, Group, Leaf};
+use self::page::Pages;
+use crate::columns::{Batch, Batches, Column, DAMAGED, Numbers, Place, Table, column_label};
 use crate::npy::quoted;
 use crate::raw::{read_at, truncated};
 use crate::{Error, Result};
 
 pub(crate) const MAGIC: &[u8] = b"PAR1";
 
-/// The footer of ten thousand columns in a thousand groups has half as many bytes.
-const LONGEST_FOOTER: u64 = 1 << 30;
+/// Room for a million parts of columns.
+const LONGEST_FOOTER: u64 = 1 << 27;
 
 /// A file that is open.
 pub(super) struct Parquet {

@@ -1,0 +1,650 @@
+//! Tables that are broken or meant to break the reader: each has its one line, and none a panic.
+//! Nothing here needs memory to speak of, whatever a file claims.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod refused;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::types::Float32Type;
+use arrow_array::{
+    ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, ListArray, RecordBatch,
+};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use parquet::basic::Compression;
+use parquet::column::writer::ColumnWriter;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use refused::{damage_everywhere, message, read_all, refused};
+use shafer_data::list;
+
+type Row = Option<Vec<Option<f32>>>;
+
+/// A row in which nothing is missing.
+#[allow(clippy::unnecessary_wraps, reason = "others are missing as a whole")]
+fn row(values: &[f32]) -> Row {
+    Some(values.iter().copied().map(Some).collect())
+}
+
+/// A column of lists, written by the crates of both formats.
+fn lists(rows: &[Row]) -> [(&'static str, Vec<u8>); 2] {
+    let array: ArrayRef =
+        Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows.iter().cloned()));
+    let arrow = arrow(&[("logits", array)]);
+    // Levels: 0 for a row that is missing, 1 for an empty one, 2 for a missing value, 3 for a value.
+    let (mut values, mut present, mut goes_on) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows {
+        goes_on.push(0);
+        match row.as_deref() {
+            None => present.push(0),
+            Some([]) => present.push(1),
+            Some(row) => {
+                present.extend(row.iter().map(|value| if value.is_some() { 3 } else { 2 }));
+                goes_on.resize(present.len(), 1);
+                values.extend(row.iter().flatten());
+            }
+        }
+    }
+    let schema = "message m {
+        optional group logits (LIST) { repeated group list { optional float element; } }
+    }";
+    [("parquet", parquet(schema, &[(Numbers::F32(values), present, goes_on)])), ("arrow", arrow)]
+}
+
+enum Numbers {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    I32(Vec<i32>),
+}
+
+/// A Parquet file of one group of rows: for each column its values and levels.
+fn parquet(schema: &str, columns: &[(Numbers, Vec<i16>, Vec<i16>)]) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let properties = WriterProperties::builder().set_dictionary_enabled(false);
+    let properties = properties.set_compression(Compression::UNCOMPRESSED).build();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for (values, present, goes_on) in columns {
+        let present = (!present.is_empty()).then_some(&present[..]);
+        let goes_on = (!goes_on.is_empty()).then_some(&goes_on[..]);
+        let mut column = group.next_column().unwrap().unwrap();
+        match (column.untyped(), values) {
+            (ColumnWriter::FloatColumnWriter(column), Numbers::F32(v)) => {
+                column.write_batch(v, present, goes_on).unwrap();
+            }
+            (ColumnWriter::DoubleColumnWriter(column), Numbers::F64(v)) => {
+                column.write_batch(v, present, goes_on).unwrap();
+            }
+            (ColumnWriter::Int32ColumnWriter(column), Numbers::I32(v)) => {
+                column.write_batch(v, present, goes_on).unwrap();
+            }
+            _ => panic!("the schema has another type"),
+        }
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn arrow(columns: &[(&str, ArrayRef)]) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter(columns.iter().cloned()).unwrap();
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// Refused in both formats, for the same reason.
+#[track_caller]
+fn refused_lists(rows: &[Row], expected: &str) {
+    for (ending, bytes) in lists(rows) {
+        refused(ending, &bytes, None, expected);
+    }
+}
+
+#[test]
+fn rows_of_different_lengths() {
+    let good = [row(&[1.0, 2.0]), row(&[3.0, 4.0]), row(&[5.0, 6.0])];
+    let folder = tempfile::tempdir().unwrap();
+    for (ending, bytes) in lists(&good) {
+        let path = folder.path().join(format!("good.{ending}"));
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(read_all(&path, None).unwrap(), 6);
+    }
+    let dense = "logits are dense: write a number for every class of every row";
+    let with = |row: Row| [good[0].clone(), good[1].clone(), row, good[2].clone()];
+    refused_lists(
+        &with(row(&[1.0])),
+        &format!("FILE:logits: row 2 has 1 value, the first has 2; {dense}"),
+    );
+    refused_lists(&with(row(&[])), "FILE:logits: row 2 has 0 values, the first has 2; logits");
+    for (ending, bytes) in lists(&with(row(&[1.0, 2.0, 3.0]))) {
+        let expected = match ending {
+            "parquet" => "FILE:logits: row 2 has more values than the first, which has 2; logits",
+            _ => "FILE:logits: row 2 has 3 values, the first has 2; logits",
+        };
+        refused(ending, &bytes, None, expected);
+    }
+    // The last row is short, or goes on.
+    let last = |row: Row| [good[0].clone(), good[1].clone(), row];
+    refused_lists(&last(row(&[1.0])), "FILE:logits: row 2 has 1 value, the first has 2; logits");
+    for (ending, bytes) in lists(&last(row(&[1.0; 5]))) {
+        let found = message(ending, &bytes, None);
+        assert!(found.starts_with("FILE:logits: row 2 has "), "{found}");
+    }
+    // With a single class, rows begin at every value.
+    let expected = "FILE:logits: row 1 has 0 values, the first has 1; logits are dense";
+    refused_lists(&[row(&[1.0]), row(&[])], expected);
+}
+
+#[test]
+fn what_is_missing() {
+    let good = row(&[1.0, 2.0]);
+    refused_lists(&[good.clone(), None], "FILE:logits: row 1 is null; logits are dense: write");
+    refused_lists(
+        &[good.clone(), Some(vec![Some(1.0), None]), good.clone()],
+        "FILE:logits: row 1, column 1 is null; logits are dense: write a number for every class",
+    );
+    refused_lists(&[None, good.clone()], "FILE:logits: row 0 is null; logits are dense");
+    refused_lists(&[row(&[]), good.clone()], "FILE:logits: row 0 is empty; logits are dense");
+    refused_lists(&[row(&[]), row(&[])], "FILE:logits: row 0 is empty; logits are dense");
+    // Whichever comes first is named.
+    let short = row(&[1.0]);
+    let expected = "FILE:logits: row 1 has 1 value, the first has 2";
+    refused_lists(&[good.clone(), short, None], expected);
+
+    let fixed = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(
+        [Some([Some(1.0), Some(2.0)]), None, Some([Some(1.0), None])],
+        2,
+    );
+    let columns: [(&str, ArrayRef); 1] = [("logits", Arc::new(fixed.clone()))];
+    refused("arrow", &arrow(&columns), None, "FILE:logits: row 1 is null; logits are dense");
+    let columns: [(&str, ArrayRef); 1] = [("logits", Arc::new(fixed.slice(2, 1)))];
+    refused("arrow", &arrow(&columns), None, "FILE:logits: row 0, column 1 is null; logits");
+
+    let a: ArrayRef = Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0]));
+    let b: ArrayRef = Arc::new(Float32Array::from(vec![Some(1.0), Some(2.0), None]));
+    refused("arrow", &arrow(&[("a", a), ("b", b)]), None, "FILE:b: row 2 is null; logits are");
+    let schema = "message m { required float a; optional float b; }";
+    let columns = [
+        (Numbers::F32(vec![1.0, 2.0, 3.0]), vec![], vec![]),
+        (Numbers::F32(vec![1.0, 2.0]), vec![1, 1, 0], vec![]),
+    ];
+    refused("parquet", &parquet(schema, &columns), None, "FILE:b: row 2 is null; logits are");
+}
+
+/// Columns a: lists of f32, b: lists of f64, c: integers; d: f64, e: f32.
+fn all_kinds() -> [(&'static str, Vec<u8>); 2] {
+    let schema = "message m {
+        required group a (LIST) { repeated group list { required float element; } }
+        required group b (LIST) { repeated group list { required double element; } }
+        required int32 c;
+        required double d;
+        required float e;
+        required group f { required float x; required float y; }
+        required group g (LIST) { repeated group list { required int32 element; } }
+    }";
+    let flat = |numbers| (numbers, vec![], vec![]);
+    let columns = [
+        (Numbers::F32(vec![1.0, 2.0]), vec![1, 1], vec![0, 1]),
+        (Numbers::F64(vec![1.0, 2.0]), vec![1, 1], vec![0, 1]),
+        flat(Numbers::I32(vec![7])),
+        flat(Numbers::F64(vec![1.0])),
+        flat(Numbers::F32(vec![1.0])),
+        flat(Numbers::F32(vec![1.0])),
+        flat(Numbers::F32(vec![1.0])),
+        (Numbers::I32(vec![1, 2]), vec![1, 1], vec![0, 1]),
+    ];
+    let single = |x: ArrayRef| -> ArrayRef {
+        let field = arrow_schema::Field::new("item", x.data_type().clone(), true);
+        let offsets = arrow_buffer::OffsetBuffer::from_lengths([x.len()]);
+        Arc::new(ListArray::new(Arc::new(field), offsets, x, None))
+    };
+    let (whole, double): (ArrayRef, ArrayRef) =
+        (Arc::new(Int64Array::from(vec![7])), Arc::new(Float64Array::from(vec![1.0])));
+    let float: ArrayRef = Arc::new(Float32Array::from(vec![1.0]));
+    let pair = RecordBatch::try_from_iter([("x", float.clone()), ("y", float.clone())]).unwrap();
+    let pair: ArrayRef = Arc::new(arrow_array::StructArray::from(pair));
+    let columns_of_arrow = [
+        ("a", single(Arc::new(Float32Array::from(vec![1.0, 2.0])))),
+        ("b", single(Arc::new(Float64Array::from(vec![1.0, 2.0])))),
+        ("c", whole.clone()),
+        ("d", double),
+        ("e", float),
+        ("f", pair),
+        ("g", single(whole)),
+    ];
+    [("parquet", parquet(schema, &columns)), ("arrow", arrow(&columns_of_arrow))]
+}
+
+#[test]
+fn which_column_is_meant() {
+    for (ending, bytes) in all_kinds() {
+        let (whole, nested) = match ending {
+            "parquet" => ("int32", "nested values"),
+            _ => ("int64", "struct"),
+        };
+        let held = format!(
+            "`a` list of f32, `b` list of f64, `c` {whole}, `d` f64, `e` f32, `f` {nested}, `g` list \
+             of {whole}"
+        );
+        refused(
+            ending,
+            &bytes,
+            None,
+            &format!("FILE: holds several columns of lists: {held}; name one, as in `FILE:NAME`"),
+        );
+        let expected = format!("FILE: has no column `z`; it holds {held}");
+        refused(ending, &bytes, Some("z"), &expected);
+        for (name, kind) in [("c", whole), ("f", nested), ("g", &*format!("list of {whole}"))] {
+            let expected = format!(
+                "FILE:{name}: is a column of {kind}; those of f16, f32 and f64 can be read, and of \
+                 lists of these"
+            );
+            refused(ending, &bytes, Some(name), &expected);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("x.{ending}"));
+        fs::write(&path, &bytes).unwrap();
+        for (name, count) in [("a", 2), ("b", 2), ("d", 1), ("e", 1)] {
+            assert_eq!(read_all(&path, Some(name)).unwrap(), count, "{name}");
+        }
+        assert_eq!(list(&path).unwrap().len(), 4);
+    }
+}
+
+#[test]
+fn no_column_and_columns_of_several_types() {
+    let flat = |numbers| (numbers, vec![], vec![]);
+    let one = parquet("message m { required int32 id; }", &[flat(Numbers::I32(vec![1]))]);
+    let expected =
+        "FILE: has no column of f16, f32 or f64, nor of lists of these; it holds `id` int";
+    refused("parquet", &one, None, expected);
+    let whole: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    refused("arrow", &arrow(&[("id", whole)]), None, expected);
+    refused(
+        "parquet",
+        &parquet("message m { }", &[]),
+        None,
+        "FILE: has no column of f16, f32 or f64, nor of lists of these; it holds no columns",
+    );
+
+    let schema = "message m { required float a; required double b; }";
+    let columns = [flat(Numbers::F32(vec![1.0])), flat(Numbers::F64(vec![1.0]))];
+    let expected = "FILE: has columns of several types: `a` f32, `b` f64; name one, as in \
+                    `FILE:NAME`, or write all as one type";
+    refused("parquet", &parquet(schema, &columns), None, expected);
+    let a: ArrayRef = Arc::new(Float32Array::from(vec![1.0]));
+    let b: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
+    refused("arrow", &arrow(&[("a", a.clone()), ("b", b)]), None, expected);
+
+    // What a terminal would obey is shown as what it is, and what is long is cut.
+    let name = format!("\u{1b}[2J{}", "n".repeat(5000));
+    let found = message("arrow", &arrow(&[(&name, a)]), Some("b"));
+    assert!(found.starts_with(r"FILE: has no column `b`; it holds `\u{1b}[2Jnnn"), "{found}");
+    assert!(found.len() < 200, "{found}");
+}
+
+#[test]
+fn no_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    for (ending, bytes) in lists(&[]) {
+        let path = folder.path().join(format!("x.{ending}"));
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(read_all(&path, None).unwrap(), 0);
+        // How long a row would be is not known.
+        assert_eq!(list(&path).unwrap()[0].shape, [0, 0]);
+    }
+    let none: ArrayRef = Arc::new(Float32Array::from(Vec::<f32>::new()));
+    let path = folder.path().join("y.arrow");
+    fs::write(&path, arrow(&[("a", none.clone()), ("b", none.clone())])).unwrap();
+    assert_eq!(read_all(&path, None).unwrap(), 0);
+    // A schema and nothing else.
+    let schema = RecordBatch::try_from_iter([("a", none)]).unwrap().schema();
+    let bytes = StreamWriter::try_new(Vec::new(), &schema).unwrap().into_inner().unwrap();
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(read_all(&path, None).unwrap(), 0);
+}
+
+#[test]
+fn files_of_another_kind_and_files_that_are_cut() {
+    refused("parquet", b"", None, "FILE: is empty; write the file again");
+    refused(
+        "parquet",
+        b"PK\x03\x04 this is a zip archive",
+        None,
+        r#"FILE: begins with "PK\x03\x04" and not with "PAR1"; the file is damaged or not of Parquet"#,
+    );
+    refused("parquet", b"PA", None, r#"FILE: begins with "PA" and not with "PAR1""#);
+    refused("parquet", b"PAR1\0\0\0", None, "FILE: truncated: 5 bytes missing at the end");
+    refused("parquet", b"PAREencrypted...", None, r#"FILE: begins with "PARE" and not with"#);
+    let [(_, good), (_, arrow)] = lists(&[row(&[1.0, 2.0])]);
+    refused("parquet", &good[..good.len() - 1], None, "FILE: ends with ");
+    let mut claims = good.clone();
+    let n = claims.len();
+    claims[n - 8..n - 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let expected =
+        format!("FILE: claims a footer of 4294967295 bytes in a file of {n}; the file is");
+    refused("parquet", &claims, None, &expected);
+
+    refused("arrow", b"", None, "FILE: is empty");
+    for other in [&b"PAR1 this is another table"[..], b"A"] {
+        let expected = "FILE: is neither a file nor a stream of Arrow; write it again, as with";
+        refused("arrow", other, None, expected);
+    }
+    refused("feather", b"FEA1 and so on", None, "FILE: is of the first version of Feather; write");
+    refused("arrow", b"ARROW1\0\0", None, "FILE: truncated: 10 bytes missing at the end");
+    let expected = "FILE: does not end as a file of Arrow does: it was not written to its end";
+    refused("arrow", &arrow[..arrow.len() - 1], None, expected);
+    let mut claims = arrow.clone();
+    let n = claims.len();
+    claims[n - 10..n - 6].copy_from_slice(&i32::MAX.to_le_bytes());
+    let expected = format!("FILE: claims a directory of 2147483647 bytes in a file of {n}");
+    refused("arrow", &claims, None, &expected);
+
+    let stream = fs::read(fixture("stream.arrows")).unwrap();
+    refused("arrows", &stream[..4], None, "FILE: truncated: 4 bytes missing at the end");
+    refused("arrows", &stream[..2000], None, "FILE: truncated: ");
+    let mut claims = stream.clone();
+    claims[4..8].copy_from_slice(&i32::MAX.to_le_bytes());
+    refused("arrows", &claims, None, "FILE: claims a message of 2147483647 bytes; the file is");
+    claims[4..8].copy_from_slice(&(1_i32 << 20).to_le_bytes());
+    refused("arrows", &claims, None, "FILE: truncated: ");
+}
+
+fn fixture(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tables").join(name)
+}
+
+#[test]
+fn damage() {
+    for (name, column) in [
+        ("pages.parquet", Some("logits")),
+        ("split.parquet", None),
+        ("half.parquet", None),
+        ("columns.arrow", None),
+        ("fixed.feather", None),
+    ] {
+        let bytes = fs::read(fixture(name)).unwrap();
+        damage_everywhere(name.split_once('.').unwrap().1, &bytes, column);
+    }
+}
+
+/// Thrift's compact protocol, as far as it takes to lie in it.
+#[derive(Clone, Default)]
+struct Thrift(Vec<u8>);
+
+impl Thrift {
+    fn varint(mut self, mut n: u64) -> Self {
+        while n >= 0x80 {
+            self.0.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        self.0.push(n as u8);
+        self
+    }
+
+    /// A field whose number is `more` than that of the last.
+    fn field(mut self, more: u8, kind: u8) -> Self {
+        self.0.push(more << 4 | kind);
+        self
+    }
+
+    fn integer(self, more: u8, kind: u8, n: i64) -> Self {
+        self.field(more, kind).varint((n << 1 ^ n >> 63) as u64)
+    }
+
+    fn i32(self, more: u8, n: i64) -> Self {
+        self.integer(more, 5, n)
+    }
+
+    fn i64(self, more: u8, n: i64) -> Self {
+        self.integer(more, 6, n)
+    }
+
+    fn text(self, more: u8, text: &str) -> Self {
+        let mut this = self.field(more, 8).varint(text.len() as u64);
+        this.0.extend(text.as_bytes());
+        this
+    }
+
+    /// A list of structs that claims to have so many.
+    fn list(mut self, more: u8, count: u64, structs: &[Thrift]) -> Self {
+        self = self.field(more, 9);
+        self.0.push(0xfc);
+        self = self.varint(count);
+        for each in structs {
+            self.0.extend(&each.0);
+            self.0.push(0);
+        }
+        self
+    }
+
+    fn structs(self, more: u8, structs: &[Thrift]) -> Self {
+        self.list(more, structs.len() as u64, structs)
+    }
+
+    fn inner(mut self, more: u8, inner: &Thrift) -> Self {
+        self = self.field(more, 12);
+        self.0.extend(&inner.0);
+        self.0.push(0);
+        self
+    }
+}
+
+fn thrift() -> Thrift {
+    Thrift::default()
+}
+
+/// A schema's element that has others in it.
+fn group(children: i64) -> Thrift {
+    thrift().i32(3, 0).text(1, "g").i32(1, children)
+}
+
+/// A column of numbers of which none is missing.
+fn floats() -> Thrift {
+    thrift().i32(1, 4).i32(2, 0).text(1, "x")
+}
+
+/// The part of a column that begins after the magic bytes.
+fn chunk(codec: i64, length: usize) -> Thrift {
+    let column = thrift().i32(4, codec).i64(3, length as i64).i64(2, 4);
+    thrift().i64(2, 0).inner(1, &column)
+}
+
+/// A file whose footer has a schema, row groups and what is given.
+fn file(pages: &[u8], footer: &Thrift) -> Vec<u8> {
+    let mut bytes = b"PAR1".to_vec();
+    bytes.extend(pages);
+    bytes.extend(&footer.0);
+    bytes.push(0);
+    bytes.extend((footer.0.len() as u32 + 1).to_le_bytes());
+    bytes.extend(b"PAR1");
+    bytes
+}
+
+/// A file of one column of numbers with these pages.
+fn one_column(rows: i64, codec: i64, pages: &[u8]) -> Vec<u8> {
+    let group_of_rows = thrift().structs(1, &[chunk(codec, pages.len())]).i64(2, rows);
+    let footer = thrift().structs(2, &[group(1), floats()]).structs(2, &[group_of_rows]);
+    file(pages, &footer)
+}
+
+/// A page of numbers, packed or not.
+fn page(values: i64, unpacked: i64, encoding: i64, contents: &[u8]) -> Vec<u8> {
+    let data = thrift().i32(1, values).i32(1, encoding).i32(1, 3).i32(1, 3);
+    let header = thrift().i32(1, 0).i32(1, unpacked).i32(1, contents.len() as i64).inner(2, &data);
+    [&header.0[..], &[0], contents].concat()
+}
+
+fn dictionary(values: i64, contents: &[u8]) -> Vec<u8> {
+    let data = thrift().i32(1, values).i32(1, 0);
+    let length = contents.len() as i64;
+    let header = thrift().i32(1, 2).i32(1, length).i32(1, length).inner(4, &data);
+    [&header.0[..], &[0], contents].concat()
+}
+
+#[test]
+fn the_files_of_these_tests_are_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    fs::write(&path, one_column(2, 0, &page(2, 8, 0, &[0; 8]))).unwrap();
+    assert_eq!(read_all(&path, None).unwrap(), 2);
+    // Three times the second of two numbers.
+    let pages = [dictionary(2, &[0; 8]), page(3, 3, 8, &[1, 3 << 1, 1])].concat();
+    fs::write(&path, one_column(3, 0, &pages)).unwrap();
+    assert_eq!(read_all(&path, None).unwrap(), 3);
+}
+
+#[test]
+fn footers_that_lie() {
+    let check = |footer: &Thrift, expected: &str| {
+        refused("parquet", &file(&[], footer), None, &format!("FILE: the footer {expected}"));
+    };
+    let schema = || thrift().structs(2, &[group(1), floats()]);
+    let damaged = "; the file is damaged; copy or write it again";
+    check(&thrift(), &format!("has no schema{damaged}"));
+    // Each of these two ends the program if it is believed.
+    let longer = "has a list that is longer than all that follows";
+    check(&schema().list(2, i32::MAX as u64, &[]), longer);
+    check(&schema().list(2, u64::MAX, &[]), longer);
+    let mut deep = vec![group(1); 100_000];
+    deep.push(floats());
+    let chunks = thrift().structs(1, &[chunk(0, 0)]).i64(2, 1);
+    refused(
+        "parquet",
+        &file(&[], &thrift().structs(2, &deep).structs(2, &[chunks])),
+        None,
+        "FILE: has no column of f16, f32 or f64, nor of lists of these; it holds `g` nested values",
+    );
+    let misfit = "has a schema whose parts do not fit together";
+    for schema in [
+        &[group(2), floats()][..],
+        &[group(i64::from(i32::MAX)), floats()],
+        &[group(-1), floats()],
+        &[group(1), floats(), floats()],
+        &[group(0), floats()],
+    ] {
+        check(&thrift().structs(2, schema), misfit);
+    }
+    check(&thrift().list(2, 3, &[group(1)]), "ends too early");
+    let many = vec![thrift(); (1 << 20) + 1];
+    check(&thrift().structs(2, &many), "has more columns than are read");
+    let nested = (0..100).fold(thrift(), |inner, _| thrift().inner(1, &inner));
+    check(&nested, "is nested too deeply");
+    check(&Thrift(vec![0x1f]), "has a field of an unknown type");
+    check(&Thrift([&[0x15][..], &[0xff; 10]].concat()), "has a number that is too long");
+    check(&Thrift(vec![0x18, 0xff, 0xff, 0xff, 0x7f]), "ends too early");
+
+    let groups = |group: Thrift| schema().structs(2, &[group]);
+    check(&groups(thrift().i64(3, 1)), "has a group of rows with other columns");
+    let chunks = || thrift().structs(1, &[chunk(0, 0)]);
+    check(&groups(chunks()), "has a group that does not say how many rows it has");
+    check(&groups(chunks().i64(2, -1)), "has a group that does not say how many rows it has");
+    check(&groups(thrift().structs(1, &[thrift()])), "has a column that does not say where it is");
+    let many = chunks().i64(2, i64::MAX);
+    let full = schema().structs(2, &[many.clone(), many.clone(), many]);
+    check(&full, "claims more rows than there can be");
+    refused(
+        "parquet",
+        &file(&[], &groups(chunks().i64(2, i64::MAX))),
+        None,
+        "FILE: no file can hold the shape (9223372036854775807, 1) of f32; the header is damaged",
+    );
+    // Rows that are claimed and not there.
+    let claimed = groups(chunks().i64(2, 1 << 40));
+    refused(
+        "parquet",
+        &file(&[], &claimed),
+        None,
+        "FILE:x: has fewer rows than it claims; the file",
+    );
+    let elsewhere = thrift().text(1, "other.parquet").inner(2, &thrift());
+    let elsewhere = groups(thrift().structs(1, &[elsewhere]).i64(2, 1));
+    let expected = "FILE:x: has numbers in another file or encrypted ones; write the table into";
+    refused("parquet", &file(&[], &elsewhere), None, expected);
+}
+
+#[test]
+fn pages_that_lie() {
+    let check = |rows: i64, codec: i64, pages: &[u8], expected: &str| {
+        let expected = format!("FILE:x: {expected}");
+        refused("parquet", &one_column(rows, codec, pages), None, &expected);
+    };
+    let eight = [0; 8];
+    check(3, 0, &page(2, 8, 0, &eight), "has fewer rows than it claims; the file is damaged");
+    check(1, 0, &page(2, 8, 0, &eight), "has more rows than it claims");
+    let two = [page(1, 4, 0, &eight[..4]), page(1, 4, 0, &eight[..4])].concat();
+    check(1, 0, &two, "has more rows than it claims");
+    check(3, 0, &page(3, 8, 0, &eight), "has a page with fewer values than it claims");
+    check(3, 0, &page(3, 8, 9, &eight), "has a page with fewer values than it claims");
+    check(2, 0, &page(2, 8, 5, &eight), "has numbers in an encoding that is not read (5); write");
+    check(2, 0, &page(2, 8, 8, &eight), "has a page with fewer values than it claims");
+    for (number, name) in
+        [(3, "LZO"), (4, "BROTLI"), (5, "LZ4 of Hadoop"), (99, "an unknown method")]
+    {
+        let expected =
+            format!("is compressed with {name}, which is not read; write it with snappy");
+        check(2, number, &page(2, 8, 0, &eight), &expected);
+    }
+    check(2, 0, &[0xff; 20], "the header of a page ");
+    check(2, 0, &page(2, 8, 0, &eight)[..6], "the header of a page ends too early");
+    let cut = page(2, 8, 0, &eight);
+    check(2, 0, &cut[..cut.len() - 1], "has a page that is longer than its column");
+
+    // Two gigabytes from eight bytes, and two thousand million numbers from four.
+    for codec in [1, 2, 6, 7] {
+        let huge = page(2, i64::from(i32::MAX), 0, &eight);
+        let expected =
+            "has a page of 2147483647 bytes, more than the 268435456 that are held; write";
+        check(2, codec, &huge, expected);
+        check(2, codec, &page(2, 1 << 20, 0, &[0xff; 8]), "has a page that cannot be unpacked (");
+        check(2, codec, &page(2, 0, 0, &[0xff; 8]), "has a page");
+    }
+    let many = i64::from(i32::MAX);
+    check(many, 0, &page(many, 8, 0, &eight), "has a page with fewer values than it claims");
+    check(2, 0, &page(-1, 8, 0, &eight), "the header of a page lacks a length");
+    check(2, 0, &page(2, -1, 0, &eight), "the header of a page lacks a length");
+
+    // A dictionary of two numbers, and places outside of it.
+    let pages = |places: &[u8]| {
+        [dictionary(many, &eight), page(3, places.len() as i64, 8, places)].concat()
+    };
+    check(3, 0, &pages(&[2, 3 << 1, 2]), "has a page with fewer values than it claims");
+    check(3, 0, &pages(&[1, 2 << 1, 1]), "has a page with fewer values than it claims");
+    check(3, 0, &pages(&[33, 3 << 1, 1]), "has a page with fewer values than it claims");
+    check(3, 0, &pages(&[]), "has a page with fewer values than it claims");
+}
+
+/// A row of any length takes a few bytes: no memory is set aside for it.
+#[test]
+fn a_row_that_is_too_long() {
+    let schema = [
+        group(1),
+        thrift().i32(3, 0).text(1, "lists").i32(1, 1),
+        thrift().i32(1, 4).i32(2, 2).text(1, "element"),
+    ];
+    let values = i64::from(i32::MAX);
+    // One row: its first value, and all others as one run; then as many places in a dictionary.
+    let level = |runs: &[u8]| [&(runs.len() as u32).to_le_bytes()[..], runs].concat();
+    let run = |n: u64, value: u8| [thrift().varint(n << 1).0, vec![value]].concat();
+    let contents = [
+        level(&[run(1, 0), run(values as u64 - 1, 1)].concat()),
+        level(&run(values as u64, 1)),
+        vec![1],
+        run(values as u64, 1),
+    ]
+    .concat();
+    let pages =
+        [dictionary(2, &[0; 8]), page(values, contents.len() as i64, 8, &contents)].concat();
+    let rows = thrift().structs(1, &[chunk(0, pages.len())]).i64(2, 1);
+    let footer = thrift().structs(2, &schema).structs(2, &[rows]);
+    refused(
+        "parquet",
+        &file(&pages, &footer),
+        None,
+        "FILE:lists: has rows of 2147483647 values, more than 16777216; the file is damaged",
+    );
+}

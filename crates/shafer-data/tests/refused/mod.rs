@@ -1,0 +1,55 @@
+//! What is asked of files that are broken or meant to break the reader.
+
+use std::fs;
+use std::path::Path;
+
+use shafer_data::{Location, Result, Values, list, open};
+
+/// Reads everything, and returns how many elements there were.
+pub(crate) fn read_all(path: &Path, name: Option<&str>) -> Result<usize> {
+    let location = Location { path: Some(path.to_owned()), name: name.map(str::to_owned) };
+    let mut reader = open(&location)?;
+    let (mut block, mut total) = (Values::default(), 0);
+    loop {
+        reader.read(1000, &mut block)?;
+        if block.is_empty() {
+            return Ok(total);
+        }
+        total += block.len();
+    }
+}
+
+/// The message about a file of these contents, which is called FILE in it.
+pub(crate) fn message(ending: &str, bytes: &[u8], name: Option<&str>) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("x.{ending}"));
+    fs::write(&path, bytes).unwrap();
+    // Listing reads less; all that is asked of it is not to panic.
+    let _ = list(&path);
+    let error = read_all(&path, name).expect_err("this file should be refused").to_string();
+    assert!(!error.contains('\n'), "more than a line: {error}");
+    error.replace(path.to_str().unwrap(), "FILE")
+}
+
+#[track_caller]
+pub(crate) fn refused(ending: &str, bytes: &[u8], name: Option<&str>, expected: &str) {
+    let found = message(ending, bytes, name);
+    assert!(found.starts_with(expected), "found:    {found}\nexpected: {expected}");
+    assert!(found.len() < 500, "too long to be read: {found}");
+}
+
+/// Whatever one byte is changed to, or wherever a file is cut, there is an answer.
+pub(crate) fn damage_everywhere(ending: &str, good: &[u8], name: Option<&str>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("x.{ending}"));
+    for at in 0..good.len() {
+        fs::write(&path, &good[..at]).unwrap();
+        let _ = (list(&path), read_all(&path, name));
+        for change in [0x01, 0x10, 0x80, 0xff] {
+            let mut bytes = good.to_vec();
+            bytes[at] ^= change;
+            fs::write(&path, &bytes).unwrap();
+            let _ = (list(&path), read_all(&path, name));
+        }
+    }
+}
