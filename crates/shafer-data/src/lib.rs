@@ -37,6 +37,6 @@ pub use model::{HeadCandidate, HeadWeights, ModelFile, Orientation, TensorInfo, 
 pub use open::{list, open};
 pub use values::{Dtype, Values, ValuesRef};
 pub use write::{
-    CsrNpzWriter, CsvWriter, NpyWriter, ParquetWriter, RowWriter, SafetensorsWriter, SparseRows,
-    create,
+    Column, CsrNpzWriter, CsvWriter, NpyWriter, ParquetWriter, RowWriter, SafetensorsWriter,
+    SparseRows, create, write_table,
 };

@@ -43,6 +43,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(Demo),
     Sparsify(Sparsify),
     Explain(Explain),
     Compare(Compare),
@@ -302,6 +303,21 @@ Example:
 pub(crate) struct Completions {
     /// For which shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Show what the method does, on networks that are part of the program
+///
+/// Needs no data and no network. Prints the distributions that softmax, sparsemax and the evidential
+/// method make of the same logits, and writes a page with the images.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer demo
+  shafer demo --out /tmp/demo --json")]
+pub(crate) struct Demo {
+    /// The folder for the report and its figures
+    #[arg(short, long, value_name = "DIR", default_value = "shafer-demo")]
+    pub(crate) out: PathBuf,
 }
 
 /// Reproduce the paper's experiments with images

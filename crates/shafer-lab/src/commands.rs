@@ -18,7 +18,8 @@ use crate::method::Choice;
 use crate::progress::Progress;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
-use crate::{compare, data, interrupt, report, reproduce, sparsify, terminal};
+use crate::terminal::Colours;
+use crate::{compare, data, demo, interrupt, report, reproduce, sparsify, terminal};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             .context("cannot start the threads")?;
     }
     match &cli.command {
+        Command::Demo(arguments) => run_demo(cli, &arguments.out),
         Command::Sparsify(arguments) => run_sparsify(cli, arguments),
         Command::Explain(arguments) => run_explain(cli, arguments),
         Command::Compare(arguments) => run_compare(cli, arguments),
@@ -200,6 +202,17 @@ fn run_heads(cli: &Cli, model: &Path) -> Result<()> {
     let lines: Vec<String> =
         heads.iter().map(|head| format!("{head}: {}\n", head.reason)).collect();
     print(&lines.concat())
+}
+
+fn run_demo(cli: &Cli, out: &Path) -> Result<()> {
+    let demo = demo::demo(out)?;
+    if cli.json {
+        print_json(&demo)
+    } else if cli.quiet {
+        Ok(())
+    } else {
+        print(&demo.text(Colours::of_standard_output()))
+    }
 }
 
 fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {

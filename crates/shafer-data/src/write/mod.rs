@@ -7,6 +7,7 @@ mod npy;
 mod npz;
 mod parquet;
 mod safetensors;
+mod table;
 mod zip;
 
 use std::fmt;
@@ -19,6 +20,7 @@ pub use self::parquet::ParquetWriter;
 pub use npy::NpyWriter;
 pub use npz::CsrNpzWriter;
 pub use safetensors::SafetensorsWriter;
+pub use table::{Column, write_table};
 
 use crate::{Dtype, Error, Result, ValuesRef};
 

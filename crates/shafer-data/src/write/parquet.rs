@@ -175,7 +175,7 @@ impl Group {
         }
     }
 
-    fn write(mut self, writer: &mut SerializedFileWriter<AtomicFile>) -> Written {
+    fn write(mut self, writer: &mut SerializedFileWriter<AtomicFile>) -> Written<()> {
         let (present, goes_on) = (Some(&self.present[..]), Some(&self.goes_on[..]));
         let mut group = writer.next_row_group()?;
         while let Some(mut column) = group.next_column()? {
@@ -204,10 +204,10 @@ impl Group {
     }
 }
 
-type Written = std::result::Result<(), ParquetError>;
+pub(super) type Written<T> = std::result::Result<T, ParquetError>;
 
 /// The error of the file rather than that of the format, where it is one.
-fn failed(label: &str, error: ParquetError) -> Error {
+pub(super) fn failed(label: &str, error: ParquetError) -> Error {
     let error = match error {
         ParquetError::External(error) => io::Error::other(error),
         error => io::Error::other(error),

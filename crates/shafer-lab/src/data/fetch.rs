@@ -1,7 +1,7 @@
 //! Getting a data set: from the web, else out of a package. What takes its name has been checked.
 
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use shafer_data::dataset::{DataFile, ImageSet, Set, walk};
 use shafer_data::{AtomicFile, Error};
 
 use super::{curl, package};
+use crate::folder_lock::FolderLock;
 
 #[cfg(test)]
 mod tests;
@@ -63,7 +64,8 @@ pub(crate) fn fetch(
     let folder = root.join(&set.name);
     fs::create_dir_all(&folder)
         .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
-    let _lock = lock(&folder)?;
+    let _lock =
+        FolderLock::new(&folder, "somebody else is fetching into it; wait until they are done")?;
     let mut job = Job { set, folder: &folder, wanted: wanted(set, &folder)?, report };
     let own = mirror.map(|url| format!("{}/", url.trim_end_matches('/')));
     for mirror in own.as_ref().map_or(&set.mirrors[..], std::slice::from_ref) {
@@ -73,22 +75,6 @@ pub(crate) fn fetch(
         job.ask_package(quiet)?;
     }
     job.finish(folders)
-}
-
-/// Until it is dropped, nobody else fetches into the folder: two would write the same partial file.
-fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join(".lock");
-    let file = File::create(&path).with_context(|| format!("{}: cannot write", path.display()))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            bail!(
-                "{}: somebody else is fetching into it; wait until they are done",
-                folder.display()
-            )
-        }
-        // Some network disks have no locks.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
-    }
 }
 
 /// The work that is left, and what was done.

@@ -11,6 +11,7 @@ mod seed_record;
 mod statistics;
 #[cfg(test)]
 pub(crate) mod synthetic;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -22,3 +23,4 @@ pub(crate) use results::{
 };
 pub(crate) use seed_record::{Checkpoint, Judgement, LatentClass, Losses, SeedRecord};
 pub(crate) use statistics::{Gain, Summary};
+pub(crate) use table::table;

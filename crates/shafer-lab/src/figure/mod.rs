@@ -65,6 +65,11 @@ enum Sign {
     Frame,
 }
 
+/// What one training came to.
+pub(crate) fn of_exemplar(results: &ImageResults) -> Vec<Figure> {
+    bars::bars(results).into_iter().chain(samples::samples(results)).collect()
+}
+
 /// All figures that the results have numbers for.
 pub(crate) fn all(results: &ImageResults) -> Vec<Figure> {
     let mut figures = Vec::new();

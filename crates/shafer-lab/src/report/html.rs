@@ -46,7 +46,7 @@ pub(super) fn html(results: &ImageResults, figures: &[Figure]) -> Result<String>
 }
 
 /// The look. What figures draw in the colours of paper and ink follows the page, light or dark.
-fn style() -> String {
+pub(crate) fn style() -> String {
     let mut style = [page::STYLE, STYLE].concat();
     for (colour, name) in [(INK, "ink"), (SOFT, "soft"), (GRID, "line"), (WRONG, "wrong")] {
         let _ = writeln!(style, r#"svg [fill="{colour}"] {{ fill: var(--{name}); }}"#);
@@ -125,7 +125,8 @@ fn claims(results: &ImageResults) -> String {
     html + "</tbody></table>"
 }
 
-fn figure_sections(results: &ImageResults, figures: &[Figure]) -> Result<String> {
+/// The figures, each with its legend and what one has to know.
+pub(crate) fn figure_sections(results: &ImageResults, figures: &[Figure]) -> Result<String> {
     let data_set = DataSet::named(&results.data_set);
     let mut html = String::new();
     for figure in figures {
@@ -134,7 +135,8 @@ fn figure_sections(results: &ImageResults, figures: &[Figure]) -> Result<String>
             number.map_or_else(String::new, |n| format!(" <small>the paper's figure {n}</small>"));
         let _ = write!(
             html,
-            r#"<section class="figure" id="{}"><h2>{}{beside}</h2><ul class="legend">"#,
+            r#"<section class="figure" id="{}-{}"><h2>{}{beside}</h2><ul class="legend">"#,
+            escaped(&results.data_set),
             figure.name,
             escaped(&figure.title)
         );

@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(config.fractions, [1.0]);
         for (change, expected) in [
             ("training.epoch=3", "unknown field `epoch`"),
-            ("training.epochs=0", "epochs: must be at least 1"),
+            ("training.epochs=0", "epochs must be at least 1"),
             ("training.optimiser=lion", "unknown variant `lion`"),
             ("fractions=[0.0, 1.0]", "fractions: 0 is not a share"),
             ("fractions=[0.5]", "1.0 must be among them"),

@@ -1,6 +1,6 @@
 //! The folder of a run: what is done stays done.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use shafer_data::AtomicFile;
 
 use super::config::Config;
+use crate::folder_lock::FolderLock;
 
 const RUN: &str = "run.json";
 const TRAININGS: &str = "trainings";
@@ -18,7 +19,7 @@ const TRAININGS: &str = "trainings";
 pub(super) struct Folder {
     path: PathBuf,
     /// Locked for as long as this lives.
-    _lock: File,
+    _lock: FolderLock,
     /// Spent by runs that were interrupted.
     pub(super) seconds_before: f64,
 }
@@ -41,15 +42,8 @@ impl Folder {
         let trainings = path.join(TRAININGS);
         fs::create_dir_all(&trainings)
             .with_context(|| format!("{}: cannot make the folder", trainings.display()))?;
-        let name = path.join(".lock");
-        let lock = File::create(&name)
-            .with_context(|| format!("{}: cannot write here", name.display()))?;
-        if let Err(fs::TryLockError::WouldBlock) = lock.try_lock() {
-            bail!(
-                "{}: another run is at work here; wait for it, or name another --out",
-                path.display()
-            );
-        }
+        let taken = "another run is at work here; wait for it, or name another --out";
+        let lock = FolderLock::new(path, taken)?;
         let mut folder = Self { path: path.to_owned(), _lock: lock, seconds_before: 0.0 };
         match folder.read::<Run>(RUN)? {
             Some(run) if run.config == *config => folder.seconds_before = run.wall_seconds,

@@ -15,17 +15,20 @@ use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::Serialize;
-use shafer_data::dataset::{Images, Split, set, stratified};
+use shafer_data::dataset::{ImageSet, Images, Split, set, stratified};
+use shafer_data::write_table;
 use shafer_nets::{Classifier, ClassifierConfig, Examples, Precision};
 
 use self::config::Config;
 pub(crate) use self::config::{Experiment, Preset};
 use self::folder::Folder;
+pub(crate) use self::training::prior_logits;
 use self::training::{Sweep, Training};
-use crate::experiment::{ImageResults, Meta, Summary};
+use crate::experiment::{self, ImageResults, Meta, Summary};
+use crate::judge::Judge;
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
 use crate::progress::Progress;
-use crate::report::{self, RESULTS};
+use crate::report::{self, RESULTS, TABLE};
 
 /// What is asked for.
 pub(crate) struct Request<'a> {
@@ -66,7 +69,7 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         images
     };
     let folder = &Folder::open(request.out, config)?;
-    let classifier = classifier(config, folder, &images, about.classes.len(), request.quiet)?;
+    let judge = judge(config, folder, &images, about, request.quiet)?;
     let trainings: Vec<Training> = config
         .fractions
         .iter()
@@ -79,9 +82,8 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         config,
         folder,
         images: &images,
-        classes: &about.classes,
         groups: &about.groups,
-        judge: &|image| Ok(most_probable(&classifier.probabilities(image)?)),
+        judge: &judge,
         progress: &|images| {
             if let Ok(mut progress) = progress.lock() {
                 progress.add(images);
@@ -118,51 +120,52 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
     let numbers = ImageResults::aggregate(&meta, &records)?;
     let results = folder.path().join(RESULTS);
     numbers.write(&results)?;
+    let table = experiment::table(&meta, &records)?;
+    write_table(&folder.path().join(TABLE), &table)?;
     let report = report::draw(folder.path(), &numbers)?.report;
     Ok(Reproduced { results, report, numbers })
 }
 
 /// One that is trained on the real labels, or the one that an earlier run trained.
-fn classifier(
+fn judge<'a>(
     config: &Config,
     folder: &Folder,
     images: &Images,
-    classes: usize,
+    set: &'a ImageSet,
     quiet: bool,
-) -> Result<Classifier> {
+) -> Result<Judge<'a>> {
     const WEIGHTS: &str = "classifier.safetensors";
-    if let Some(bytes) = folder.read_bytes(WEIGHTS)? {
-        return Classifier::from_safetensors(&bytes).with_context(|| {
-            let path = folder.path().join(WEIGHTS);
-            format!("{}: remove it to have it made again", path.display())
-        });
-    }
+    let weights = if let Some(weights) = folder.read_bytes(WEIGHTS)? {
+        weights
+    } else {
+        let weights = classifier(config, images, set.classes.len(), quiet)?;
+        folder.write_bytes(WEIGHTS, &weights)?;
+        weights
+    };
+    // From its weights in any case, which are rounded: a run that is taken up again has the same.
+    Judge::new(&weights, set).with_context(|| {
+        let path = folder.path().join(WEIGHTS);
+        format!("{}: remove it to have it made again", path.display())
+    })
+}
+
+/// The weights of a classifier.
+fn classifier(config: &Config, images: &Images, classes: usize, quiet: bool) -> Result<Vec<u8>> {
     let pixels = images.rows * images.columns;
     let examples = Examples::new(&images.pixels, &images.labels, pixels)?;
-    let judge = ClassifierConfig {
+    let shape = ClassifierConfig {
         pixels,
         hidden: config.classifier.hidden,
         classes,
         epochs: config.classifier.epochs,
         ..ClassifierConfig::default()
     };
-    let all_images = judge.epochs * images.len();
+    let all_images = shape.epochs * images.len();
     let mut progress = Progress::images("classifier", all_images as u64, quiet);
-    let classifier = Classifier::train(&judge, examples, CLASSIFIER_SEED, |done, all| {
+    let classifier = Classifier::train(&shape, examples, CLASSIFIER_SEED, |done, all| {
         progress.reach((done * all_images / all) as u64);
     })?;
-    folder.write_bytes(WEIGHTS, &classifier.to_safetensors(Precision::Single)?)?;
-    Ok(classifier)
-}
-
-fn most_probable(probabilities: &[f32]) -> usize {
-    let mut best = 0;
-    for (class, &p) in probabilities.iter().enumerate() {
-        if p > probabilities[best] {
-            best = class;
-        }
-    }
-    best
+    Ok(classifier.to_safetensors(Precision::Half)?)
 }
 
 impl std::fmt::Display for Reproduced {

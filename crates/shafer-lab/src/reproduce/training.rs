@@ -7,12 +7,13 @@ use anyhow::{Context as _, Result, bail};
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
 use shafer_data::dataset::{Groups, Images, stratified};
-use shafer_nets::{Cvae, Error, Examples, Precision, PriorSnapshot, Trainer};
+use shafer_nets::{Error, Examples, Precision, PriorSnapshot, Trainer};
 
 use super::config::Config;
 use super::folder::{Folder, training_file};
-use crate::experiment::{Checkpoint, GreyImage, Judgement, LatentClass, Losses, SeedRecord};
+use crate::experiment::{Checkpoint, Losses, SeedRecord};
 use crate::interrupt::{self, Interrupted};
+use crate::judge::Judge;
 
 /// Which one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,10 +29,8 @@ pub(super) struct Sweep<'a> {
     pub(super) folder: &'a Folder,
     /// All there are, with their classes as labels.
     pub(super) images: &'a Images,
-    pub(super) classes: &'a [String],
     pub(super) groups: &'a Groups,
-    /// Says which class an image shows.
-    pub(super) judge: &'a (dyn Fn(&[f32]) -> Result<usize> + Sync),
+    pub(super) judge: &'a Judge<'a>,
     /// Is told how many images have been learnt from.
     pub(super) progress: &'a (dyn Fn(usize) + Sync),
 }
@@ -94,7 +93,8 @@ impl Training {
             let per_epoch = trainer.batches_per_epoch();
             for checkpoint in &epoch.checkpoints {
                 let iteration = (checkpoint.epoch * per_epoch + checkpoint.batch + 1) as u64;
-                done.checkpoints.push(Checkpoint { iteration, logits: logits(&checkpoint.prior)? });
+                done.checkpoints
+                    .push(Checkpoint { iteration, logits: prior_logits(&checkpoint.prior)? });
             }
             let shafer_nets::Losses { reconstruction, kl } = epoch.losses;
             done.losses = Losses {
@@ -118,7 +118,7 @@ impl Training {
         if !done.diverged {
             let cvae = trainer.cvae();
             done.collapsed = cvae.diagnose(examples)?.collapsed();
-            done.latents = Some(latents(&cvae, sweep)?);
+            done.latents = Some(sweep.judge.latents(&cvae)?);
             folder
                 .write_bytes(file("weights.safetensors"), &cvae.to_safetensors(Precision::Half)?)?;
         }
@@ -153,30 +153,9 @@ impl Training {
 }
 
 /// The logits of both queries.
-fn logits(prior: &PriorSnapshot) -> Result<[Vec<f32>; 2]> {
+pub(crate) fn prior_logits(prior: &PriorSnapshot) -> Result<[Vec<f32>; 2]> {
     let row = |query| -> Result<Vec<f32>> {
         Ok(prior.logits(query)?.into_iter().map(|logit| logit as f32).collect())
     };
     Ok([row(0)?, row(1)?])
-}
-
-/// What the decoder makes of each class, and what that shows.
-fn latents(cvae: &Cvae, sweep: &Sweep<'_>) -> Result<Vec<LatentClass>> {
-    let [_, width] = sweep.config.network.image;
-    cvae.decode()
-        .chunks_exact(sweep.config.network.pixels())
-        .map(|image| {
-            let class = (sweep.judge)(image)?;
-            Ok(LatentClass {
-                image: GreyImage::new(
-                    width,
-                    image.iter().map(|p| (p * 255.0).round() as u8).collect(),
-                )?,
-                judged: Some(Judgement {
-                    label: sweep.classes[class].clone(),
-                    query: usize::from(sweep.groups.of_class[class]),
-                }),
-            })
-        })
-        .collect()
 }

@@ -263,7 +263,7 @@ fn what_is_wrong_does_not_hide_what_is_right() {
 fn only_one_fetches_into_a_folder() {
     let Some((_folder, root, place)) = root() else { return };
     let mirror = Mirror::new(Manner::Good, &files());
-    let held = lock(&place).unwrap();
+    let held = FolderLock::new(&place, "taken").unwrap();
     let error = get(&toy(&[&mirror]), &root).unwrap_err().to_string();
     assert!(error.ends_with("somebody else is fetching into it; wait until they are done"));
     drop(held);

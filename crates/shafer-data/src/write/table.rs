@@ -1,0 +1,112 @@
+//! Tables of plain columns, as Parquet.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+use super::parquet::{Written, failed};
+use crate::{AtomicFile, Error, Result};
+
+/// The values of a column, one a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Whole numbers.
+    Integers(Vec<i64>),
+    /// Numbers; those that are not finite are kept as they are.
+    Numbers(Vec<f64>),
+    /// Text.
+    Words(Vec<String>),
+}
+
+impl Column {
+    fn len(&self) -> usize {
+        match self {
+            Self::Integers(values) => values.len(),
+            Self::Numbers(values) => values.len(),
+            Self::Words(values) => values.len(),
+        }
+    }
+
+    fn schema(&self, name: &str) -> std::result::Result<Type, parquet::errors::ParquetError> {
+        let (physical, logical) = match self {
+            Self::Integers(_) => (Physical::INT64, None),
+            Self::Numbers(_) => (Physical::DOUBLE, None),
+            Self::Words(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::REQUIRED)
+            .with_logical_type(logical)
+            .build()
+    }
+}
+
+/// Writes a table: its columns have names, and as many values as each other.
+///
+/// The whole table is in memory, which is right for results, not for data.
+///
+/// ```
+/// use shafer_data::{Column, write_table};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("results.parquet");
+/// let methods = ["softmax", "evidential"].map(str::to_owned).to_vec();
+/// let columns = [
+///     ("method", Column::Words(methods)),
+///     ("seed", Column::Integers(vec![0, 0])),
+///     ("distance", Column::Numbers(vec![0.25, f64::INFINITY])),
+/// ];
+/// write_table(&path, &columns)?;
+/// // Columns of numbers can be read as an array.
+/// assert_eq!(shafer_data::list(&path)?[0].to_string(), "distance: f64 (2, 1)");
+///
+/// let uneven = [("a", Column::Integers(vec![1])), ("b", Column::Integers(vec![]))];
+/// assert!(write_table(&path, &uneven).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_table(path: &Path, columns: &[(&str, Column)]) -> Result<()> {
+    let rows = columns.first().map_or(0, |(_, column)| column.len());
+    if let Some((name, column)) = columns.iter().find(|(_, column)| column.len() != rows) {
+        let problem = format!("column {name} has {} values for {rows} rows", column.len());
+        return Err(Error::request(&path.display().to_string(), problem));
+    }
+    let file = AtomicFile::create(path)?;
+    let label = file.label().to_owned();
+    written(file, columns).map_err(|error| failed(&label, error))?.commit()
+}
+
+fn written(file: AtomicFile, columns: &[(&str, Column)]) -> Written<AtomicFile> {
+    let fields = columns.iter().map(|(name, column)| Ok(Arc::new(column.schema(name)?)));
+    let schema = Type::group_type_builder("table")
+        .with_fields(fields.collect::<Written<Vec<_>>>()?)
+        .build()?;
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties)?;
+    let mut group = writer.next_row_group()?;
+    for (_, values) in columns {
+        let Some(mut column) = group.next_column()? else { break };
+        match (column.untyped(), values) {
+            (ColumnWriter::Int64ColumnWriter(column), Column::Integers(values)) => {
+                column.write_batch(values, None, None)?;
+            }
+            (ColumnWriter::DoubleColumnWriter(column), Column::Numbers(values)) => {
+                column.write_batch(values, None, None)?;
+            }
+            (ColumnWriter::ByteArrayColumnWriter(column), Column::Words(values)) => {
+                let values: Vec<ByteArray> =
+                    values.iter().map(|word| word.as_str().into()).collect();
+                column.write_batch(&values, None, None)?;
+            }
+            // The schema is made of the columns.
+            _ => {}
+        }
+        column.close()?;
+    }
+    group.close()?;
+    writer.into_inner()
+}

@@ -1,0 +1,172 @@
+//! `shafer demo`: what the method does, on networks that are part of the program.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde::Serialize;
+use shafer_data::dataset::set;
+use shafer_nets::Cvae;
+
+use crate::experiment::{Checkpoint, Exemplar, ImageResults, Losses, Meta, SeedRecord, TargetFrom};
+use crate::figure::{self, Figure};
+use crate::judge::Judge;
+use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
+use crate::page::{escaped, filled};
+use crate::reproduce::{machine, prior_logits};
+use crate::terminal::{Colours, distributions};
+use crate::{paper, report};
+
+/// A trained network, and the classifier that judges its images: what `shafer reproduce` leaves in
+/// `trainings/seed-00.weights.safetensors` and `classifier.safetensors`.
+struct Embedded {
+    data_set: &'static str,
+    cvae: &'static [u8],
+    classifier: &'static [u8],
+}
+
+macro_rules! embedded {
+    ($($name:literal),*) => {
+        [$(Embedded {
+            data_set: $name,
+            cvae: include_bytes!(concat!("../../weights/", $name, ".safetensors")),
+            classifier: include_bytes!(concat!("../../weights/", $name, ".classifier.safetensors")),
+        }),*]
+    };
+}
+
+const NETWORKS: [Embedded; 3] = embedded!["mnist", "fashion", "notmnist"];
+
+/// As in the paper's figure.
+const SAMPLES: usize = 25;
+const PAGE: &str = include_str!("page.html");
+const METHODS: [&str; 3] = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
+
+/// What the demo shows.
+#[derive(Serialize)]
+pub(crate) struct Demo {
+    pub(crate) report: PathBuf,
+    pub(crate) figures: Vec<PathBuf>,
+    pub(crate) networks: Vec<Network>,
+}
+
+/// What became of one network.
+#[derive(Serialize)]
+pub(crate) struct Network {
+    data_set: String,
+    queries: [String; 2],
+    exemplar: Exemplar,
+}
+
+/// Reads the networks, measures them, and writes the report into a folder.
+pub(crate) fn demo(out: &Path) -> Result<Demo> {
+    let results = NETWORKS.iter().map(measured).collect::<Result<Vec<_>>>()?;
+    let figures: Vec<(&ImageResults, Vec<Figure>)> =
+        results.iter().map(|results| (results, figure::of_exemplar(results))).collect();
+    let mut files = Vec::new();
+    let mut sections = String::new();
+    for (results, figures) in &figures {
+        files.extend(report::write_figures(out, figures, &format!("{}-", results.data_set))?);
+        let title = paper::title(&results.data_set);
+        let [first, second] = &results.queries;
+        let _ = write!(
+            sections,
+            "<section class=\"set\"><h2>{}: {} or {}</h2></section>\n{}",
+            escaped(title),
+            escaped(first),
+            escaped(second),
+            report::figure_sections(results, figures)?
+        );
+    }
+    let page = filled(PAGE, &[("style", &report::style()), ("sections", &sections)]);
+    let report = out.join("report.html");
+    report::write(&report, page.as_bytes())?;
+    let networks = results
+        .into_iter()
+        .map(|results| {
+            let exemplar = results.exemplar.context("a network without images")?;
+            Ok(Network { data_set: results.data_set, queries: results.queries, exemplar })
+        })
+        .collect::<Result<_>>()?;
+    Ok(Demo { report, figures: files, networks })
+}
+
+/// As a training that has only its end.
+fn measured(network: &Embedded) -> Result<ImageResults> {
+    let set = set(network.data_set)?;
+    let about = set.images.as_ref().context("not a set of images")?;
+    let cvae = Cvae::from_safetensors(network.cvae)?;
+    let judge = Judge::new(network.classifier, about)?;
+    let record = SeedRecord {
+        seed: 0,
+        fraction: 1.0,
+        collapsed: false,
+        diverged: false,
+        steps: 0,
+        wall_seconds: 0.0,
+        losses: Losses::default(),
+        checkpoints: vec![Checkpoint { iteration: 0, logits: prior_logits(&cvae.prior())? }],
+        latents: Some(judge.latents(&cvae)?),
+    };
+    let meta = Meta {
+        data_set: set.name.clone(),
+        queries: [0, 1].map(|query| about.groups.names[query].clone()),
+        config: serde_json::Value::Null,
+        machine: machine::machine(),
+        revision: machine::revision(),
+        wall_seconds: 0.0,
+        target: TargetFrom::LastCheckpoint,
+        exemplar: None,
+        samples: SAMPLES,
+    };
+    ImageResults::aggregate(&meta, &[record])
+}
+
+impl Demo {
+    /// As a person at a terminal wants it.
+    pub(crate) fn text(&self, colours: Colours) -> String {
+        let mut text = String::new();
+        for network in &self.networks {
+            text += &network.text(colours);
+        }
+        let _ = writeln!(
+            text,
+            "Classes are named by what a classifier takes their images for. The report has the images, \
+             and samples:\n{}",
+            self.report.display()
+        );
+        text
+    }
+}
+
+impl Network {
+    fn text(&self, colours: Colours) -> String {
+        let mut text = String::new();
+        let latents = self.exemplar.latents.iter().enumerate();
+        let labels: Vec<String> = latents
+            .map(|(class, latent)| match &latent.judged {
+                Some(judged) => format!("{class} {}", judged.label),
+                None => class.to_string(),
+            })
+            .collect();
+        for query in &self.queries {
+            let Some(bars) = self.exemplar.queries.get(query) else { continue };
+            let rows: Vec<(&str, &[f64])> = METHODS
+                .iter()
+                .filter_map(|method| Some((*method, &bars.methods.get(*method)?.probabilities[..])))
+                .collect();
+            let title = format!("{}, asked for {query}", paper::title(&self.data_set));
+            text += &distributions(&title, &labels, &rows, colours);
+            let wrong = METHODS.iter().filter_map(|method| {
+                let bars = bars.methods.get(*method)?;
+                Some(format!("{method} {}", bars.wrong_samples?))
+            });
+            let wrong: Vec<String> = wrong.collect();
+            let _ = writeln!(text, "of {SAMPLES} samples, wrong: {}\n", wrong.join(", "));
+        }
+        text
+    }
+}

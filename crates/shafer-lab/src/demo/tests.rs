@@ -1,0 +1,51 @@
+//! The demo, in a folder of its own.
+
+use super::*;
+
+#[test]
+fn the_demo_shows_three_networks_and_needs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("demo");
+    let demo = demo(&out).unwrap();
+    assert_eq!(demo.networks.len(), 3);
+    assert_eq!(demo.figures.len(), 3 * 2 * 2);
+    assert!(demo.figures.iter().all(|figure| figure.is_file()));
+    let page = std::fs::read_to_string(&demo.report).unwrap();
+    for outside in ["src=\"", "href=\"http", "url(", "<script", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert_eq!(page.matches("<section class=\"figure\"").count(), 6);
+    // No two parts have the same name.
+    let ids: Vec<&str> = page.split("id=\"").skip(1).filter_map(|s| s.split('"').next()).collect();
+    let distinct: std::collections::HashSet<&&str> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len());
+    // Drawn again, it is the same.
+    let again = super::demo(&out).unwrap();
+    assert_eq!(std::fs::read_to_string(again.report).unwrap(), page);
+}
+
+#[test]
+fn evidential_keeps_what_is_likelier_than_most_and_nothing_is_lost_in_the_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = demo(folder.path()).unwrap();
+    for network in &demo.networks {
+        for (query, bars) in &network.exemplar.queries {
+            let softmax = &bars.methods[SOFTMAX].probabilities;
+            // The mean of the logits is that of the logarithms of softmax.
+            let mean = softmax.iter().map(|p| p.ln()).sum::<f64>() / softmax.len() as f64;
+            for (p, q) in bars.methods[EVIDENTIAL].probabilities.iter().zip(softmax) {
+                assert_eq!(*p > 0.0, q.ln() > mean, "{} {query}", network.data_set);
+            }
+        }
+    }
+    let text = demo.text(Colours::Off);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert_eq!(text.matches("evidential keeps").count(), 6);
+    assert!(text.trim_end().ends_with("report.html"));
+}
+
+#[test]
+fn the_weights_take_less_than_five_megabytes() {
+    let bytes: usize = NETWORKS.iter().map(|n| n.cvae.len() + n.classifier.len()).sum();
+    assert!(bytes < 5_000_000, "{bytes}");
+}
