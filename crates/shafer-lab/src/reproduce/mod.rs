@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
@@ -25,6 +25,7 @@ use self::folder::Folder;
 pub(crate) use self::training::prior_logits;
 use self::training::{Sweep, Training};
 use crate::experiment::{self, ImageResults, Meta, Summary};
+use crate::interrupt;
 use crate::judge::Judge;
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
 use crate::progress::Progress;
@@ -90,6 +91,8 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
             }
         },
     };
+    // From here on there is something to be saved when somebody asks to stop.
+    interrupt::hold();
     // One a core, in this order: what matters most comes first.
     let mut records = trainings
         .into_iter()
@@ -105,6 +108,13 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         .collect::<Result<Vec<_>>>()?;
     records.sort_by_key(|&(place, _)| place);
     let records: Vec<_> = records.into_iter().map(|(_, record)| record).collect();
+    if records.iter().filter(|record| record.fraction == 1.0).all(|record| record.diverged) {
+        bail!(
+            "{}: every training diverged, so there is nothing to measure; try a smaller \
+             training.learning_rate, in another --out",
+            folder.path().display()
+        );
+    }
     let queries = [0, 1].map(|query| about.groups.names[query].clone());
     let meta = Meta {
         data_set: config.data_set.clone(),
