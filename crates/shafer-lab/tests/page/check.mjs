@@ -1,4 +1,4 @@
-// Uses the page of `shafer compare` or of `shafer report` as a reader does, in a real browser.
+// Uses the page of `shafer compare`, `shafer report` or `shafer demo` as a reader does, in a real browser.
 //
 //   shafer compare logits.npy --html /tmp/page.html
 //   npm install --prefix /tmp/browser playwright-core
@@ -170,7 +170,7 @@ const reported = async () => {
       assert.ok(right <= width, `a figure ends at ${right}`);
     }
     for (const summary of await page.locator("summary").all()) await summary.click();
-    assert.ok(await page.locator("pre").isVisible());
+    for (const text of await page.locator("pre").all()) assert.ok(await text.isVisible());
     assert.deepEqual(await misfits(page), [], `at ${width}`);
     await shot(page, `opened-${width}`);
     assert.deepEqual(page.faults, []);
@@ -178,6 +178,6 @@ const reported = async () => {
 };
 
 const generator = await (await open(1280)).locator("meta[name=generator]").getAttribute("content");
-await { "shafer compare": compared, "shafer report": reported }[generator]();
+await { "shafer compare": compared, "shafer report": reported, "shafer demo": reported }[generator]();
 await browser.close();
 console.log("the page works");
