@@ -74,6 +74,8 @@
 //! a chain of tensor operations. A program that trains should use an allocator that keeps its memory,
 //! such as mimalloc: tensors come and go in every step.
 
+pub mod behaviour;
+
 mod classifier;
 mod config;
 mod convolution;
@@ -87,6 +89,7 @@ mod network;
 mod optimiser;
 mod prior;
 mod random;
+mod recurrent;
 mod trainer;
 mod weights;
 

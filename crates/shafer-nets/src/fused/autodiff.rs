@@ -15,6 +15,9 @@ use super::kernels::Kernels;
 pub(crate) trait Fused: Backend {
     /// See [`bernoulli_nll`].
     fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// See [`lstm`].
+    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
 /// The negative log-likelihood of `target` under independent Bernoulli variables with these
@@ -27,9 +30,21 @@ pub(crate) fn bernoulli_nll(logits: Tensor<2>, target: Tensor<2>) -> Tensor<1> {
     Tensor::from_dispatch(nll)
 }
 
+/// The next state of a long short-term memory, rows x (hidden, cell), from the one before.
+///
+/// `gates` are rows x (input, forget, cell, output), before their activations.
+pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>) -> Tensor<2> {
+    let state = <Dispatch as Fused>::lstm_state(gates.into_dispatch(), state.into_dispatch());
+    Tensor::from_dispatch(state)
+}
+
 impl Fused for Flex {
     fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::bernoulli(logits, target).0
+    }
+
+    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::lstm(gates, state).0
     }
 }
 
@@ -39,6 +54,16 @@ impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
         match Scaled.prepare::<C>([logits.node()]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish(gradient, nll),
             OpsKind::UnTracked(prep) => prep.finish(nll),
+        }
+    }
+
+    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
+        let before = state.primitive().clone();
+        let (after, kept) = B::lstm(gates.primitive().clone(), before.clone());
+        let parents = [gates.node(), state.node()];
+        match LstmBackward.prepare::<C>(parents).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((kept, before), after),
+            OpsKind::UnTracked(prep) => prep.finish(after),
         }
     }
 }
@@ -63,6 +88,30 @@ impl<B: Backend> Backward<B, 1> for Scaled {
             let by = B::float_reshape(by, [1, 1].into());
             let gradient = B::float_mul(ops.state, by);
             grads.register::<B>(parent.id, gradient);
+        }
+    }
+}
+
+/// The backward pass of [`lstm`]: its state is what the kernel kept, and the state before.
+#[derive(Debug)]
+struct LstmBackward;
+
+impl<B: Kernels> Backward<B, 2> for LstmBackward {
+    type State = (FloatTensor<B>, FloatTensor<B>);
+
+    fn backward(
+        self,
+        ops: Ops<Self::State, 2>,
+        grads: &mut Gradients,
+        _checkpointer: &mut Checkpointer,
+    ) {
+        let gradient = grads.consume::<B>(&ops.node);
+        let (kept, before) = ops.state;
+        let (gates, state) = B::lstm_backward(gradient, kept, before);
+        for (parent, gradient) in ops.parents.into_iter().zip([gates, state]) {
+            if let Some(parent) = parent {
+                grads.register::<B>(parent.id, gradient);
+            }
         }
     }
 }
