@@ -16,6 +16,8 @@ mod paper;
 mod predict;
 mod results;
 mod run;
+#[cfg(test)]
+pub(crate) mod synthetic;
 mod table;
 #[cfg(test)]
 mod tests;
