@@ -143,6 +143,7 @@ mod tests {
         assert_eq!((paper.time_steps, paper.seeds), (50, 3));
         assert_eq!(shape(&paper.network, 1, 12), WindowShape::WHOLE);
         assert_eq!(shape(&paper.network, 1, 0), WindowShape::ANY_FUTURE);
+        assert_eq!(shape(&paper.network, 8, 0), WindowShape::PAPER);
         assert_eq!(shape(&paper.network, 0, 0), WindowShape::PRESENT);
     }
 

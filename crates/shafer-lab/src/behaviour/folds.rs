@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
-use shafer_data::dataset::{Scene, Set, Split, Window};
+use shafer_data::dataset::{Scene, Set, Split, Window, windows_of};
 use shafer_nets::behaviour::{Example, Observation};
 
 use super::config::{Config, shape};
@@ -39,40 +39,31 @@ impl Fold {
     ) -> Result<Self> {
         let network = &config.network;
         let whole = shape(network, 1, network.future_steps);
-        let mut examples = Vec::new();
-        for scene in set.scenes(name, Split::Train, folders)? {
-            for window in scene.windows(&whole)? {
-                examples.push(Example::new(&window.history, &window.neighbours, &window.future)?);
-            }
-        }
-        if examples.is_empty() {
-            bail!(
-                "{name}: nobody in the scenes to train on is seen for {} steps in a row",
-                network.future_steps + whole.least_history + 1
-            );
-        }
+        let examples = windows_of(&set.scenes(name, Split::Train, folders)?, &whole)?
+            .iter()
+            .map(|window| Example::new(&window.history, &window.neighbours, &window.future))
+            .collect::<Result<_, _>>()?;
         let mut tests = Vec::new();
         if name == PAPER_FOLD {
             let scene = set.scene(PAPER_FILE, folders)?;
             tests.push(Test { scene: PAPER_SCENE.to_owned(), agents: slice(&scene, config)? });
         }
-        let mut agents = Vec::new();
-        for scene in set.scenes(name, Split::Test, folders)? {
-            agents.extend(scene.windows(&whole)?);
-        }
+        let agents = windows_of(&set.scenes(name, Split::Test, folders)?, &whole)?;
         tests.push(Test { scene: name.to_owned(), agents: spaced(agents, config.most_agents) });
-        if let Some(test) = tests.iter().find(|test| test.agents.is_empty()) {
-            bail!("{}: there is nobody to test with: no track is long enough", test.scene);
-        }
         Ok(Self { name: name.to_owned(), examples, tests })
     }
 }
 
-/// As in the paper: whoever is there at random time steps and has a step of future at least.
+/// As in the paper: whoever is there at random time steps with a whole history and has a step of future at
+/// least.
 fn slice(scene: &Scene, config: &Config) -> Result<Vec<Window>> {
     let mut random = ChaCha8Rng::seed_from_u64(config.evaluation_seed);
     let steps = scene.random_steps(config.time_steps, &mut random)?;
-    Ok(scene.windows_at(&steps, &shape(&config.network, 1, 1))?)
+    let agents = scene.windows_at(&steps, &shape(&config.network, config.network.history_steps, 1))?;
+    if agents.is_empty() {
+        bail!("{}: nobody is there at any of {} random time steps", scene.name, steps.len());
+    }
+    Ok(agents)
 }
 
 /// At most so many, evenly spaced.

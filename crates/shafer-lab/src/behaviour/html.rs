@@ -91,7 +91,7 @@ impl BehaviourResults {
             let _ = write!(
                 html,
                 "<li>{PAPER_SCENE} is the paper's slice: whoever is there at random time steps of the \
-                 last fifth of the ETH scene. Futures are cut to what is known, so that errors are \
+                 last fifth of the ETH scene, with a whole history. Futures are cut to what is known, so that errors are \
                  smaller than with whole ones. The other scenes have whole futures.</li>"
             );
         }

@@ -188,7 +188,10 @@ fn scenes_without_anybody_are_refused() {
     let read = |fold: &str| Fold::read(fold, set("ethucy").unwrap(), &[data.to_owned()], &config);
     std::fs::write(data.join("ethucy/biwi_hotel.txt"), scene(2, 9)).unwrap();
     let error = read("hotel").err().unwrap().to_string();
-    assert!(error.contains("hotel: there is nobody to test with"), "{error}");
+    assert!(error.contains("biwi_hotel: no pedestrian has at least 1 step before"), "{error}");
+    std::fs::write(data.join("ethucy/biwi_eth_val.txt"), scene(2, 9)).unwrap();
+    let error = read("eth").err().unwrap().to_string();
+    assert!(error.contains("biwi_eth_val: nobody is there at any of 6 random"), "{error}");
     let error = read("oxford").err().unwrap().to_string();
     assert!(error.contains("has no fold oxford"), "{error}");
 }

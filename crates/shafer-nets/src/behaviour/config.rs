@@ -1,6 +1,6 @@
 //! The shape of the predictor, and the way it is trained.
 //!
-//! The defaults are those of the paper (section 3.2 and appendix H), and where it is silent those of
+//! The defaults are those of the paper (section 3.2 and its appendix), and where it is silent those of
 //! Trajectron++. Keys that do not exist are errors.
 
 use serde::{Deserialize, Serialize};
@@ -171,7 +171,7 @@ pub struct TrainingConfig {
     pub iterations: usize,
     /// Examples in a batch; the last batch of a pass over all examples may have fewer.
     pub batch_size: usize,
-    /// The size of a step at first.
+    /// The size of a step.
     pub learning_rate: Annealed,
     /// A longer gradient, over all parameters, is shortened to this.
     pub gradient_norm: f64,
@@ -191,7 +191,7 @@ pub struct TrainingConfig {
     /// The logarithm of the density of a step counts up to this, so that who stands still does not
     /// count for everything.
     pub density_ceiling: f64,
-    /// What the density of.
+    /// What that is the density of.
     pub likelihood: Likelihood,
     /// What the decoder is told of the step before.
     pub feedback: Feedback,

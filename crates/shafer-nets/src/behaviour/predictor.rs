@@ -188,13 +188,21 @@ impl Predictor {
     /// each step a velocity is drawn from the mixture, and the decoder is told of it.
     ///
     /// The paths of a joint class of a pedestrian are a function of the seed, the pedestrian's place
-    /// among those encoded and the class; the first of many are those of fewer.
+    /// among those encoded and the class; the first of many are those of fewer. A class has at most 2^24
+    /// paths, and so many pedestrians can be encoded.
     pub fn sample(
         &self,
         encoded: &Encoded,
         draws: &[Draw],
         seed: u64,
     ) -> Result<Vec<Vec<Vec<Point>>>> {
+        let too_many = draws.iter().any(|draw| draw.paths > 1 << 24 || draw.agent >= 1 << 24);
+        if too_many {
+            return Err(Error::data(
+                "paths",
+                "there are more than 2^24 of a class, or pedestrians",
+            ));
+        }
         let mut paths: Vec<Vec<Vec<Point>>> =
             draws.iter().map(|draw| Vec::with_capacity(draw.paths)).collect();
         let rows: Vec<(usize, usize)> = draws

@@ -322,6 +322,48 @@ mod tests {
         }
     }
 
+    /// With gates of all sizes, on widths around those of vectors.
+    #[test]
+    fn lstm_equals_the_composition() {
+        for width in [1, 7, 16, 33, 128] {
+            let mut gates = numbers(1, [3, 4 * width]);
+            for (i, x) in gates.storage_mut::<f32>().iter_mut().enumerate() {
+                *x *= [0.01, 1.0, 10.0, 200.0][i % 4];
+            }
+            let state = numbers(2, [3, 2 * width]);
+            let (after, kept) = Flex::lstm(gates.clone(), state.clone());
+            let (expected, expected_kept) = composed::lstm::<Flex>(gates, state.clone());
+            assert_close(&after, &expected, 1e-6);
+            assert_close(&kept, &expected_kept, 1e-6);
+            let gradient = numbers(3, [3, 2 * width]);
+            let found = Flex::lstm_backward(gradient.clone(), kept.clone(), state.clone());
+            let expected = composed::lstm_backward::<Flex>(gradient, kept, state);
+            assert_close(&found.0, &expected.0, 1e-6);
+            assert_close(&found.1, &expected.1, 1e-6);
+        }
+    }
+
+    #[test]
+    fn lstm_is_no_number_when_a_gate_is_none() {
+        for place in [3, 10, 18, 25] {
+            let mut gates = numbers(1, [1, 32]);
+            gates.storage_mut::<f32>()[place] = f32::NAN;
+            let (after, _) = Flex::lstm(gates, numbers(2, [1, 16]));
+            let hidden = &after.storage::<f32>()[..8];
+            assert!(hidden[place % 8].is_nan(), "{place}: {hidden:?}");
+        }
+    }
+
+    #[test]
+    fn activations_against_double_precision() {
+        for i in -100_000..100_000 {
+            let x = i as f32 * 2e-4;
+            let wide = f64::from(x);
+            assert!((f64::from(sigmoid(x)) - 1.0 / (1.0 + (-wide).exp())).abs() < 2e-7, "{x}");
+            assert!((f64::from(tanh(x)) - wide.tanh()).abs() < 3e-7, "{x}");
+        }
+    }
+
     #[test]
     fn updates_equal_the_composition() {
         let [p, g, m, v] = [1, 2, 3, 4].map(|seed| numbers(seed, [7, 13]));
