@@ -461,11 +461,3 @@ fn pedestrians_to_look_at() {
     report::write_json(&folder.join(report::RESULTS), &results()).unwrap();
     report::draw(&folder, &results()).unwrap();
 }
-
-#[test]
-#[ignore = "temporary"]
-fn write_stand_in() {
-    let predictor = Predictor::untrained(&NetworkConfig::default(), 0).unwrap();
-    let bytes = predictor.to_safetensors(shafer_nets::Precision::Half).unwrap();
-    std::fs::write("weights/behaviour.safetensors", bytes).unwrap();
-}
