@@ -28,9 +28,11 @@ impl SceneChoice {
     /// What it changes in a configuration.
     pub(crate) fn change(self) -> String {
         let scenes: Vec<String> = match self {
-            Self::All => {
-                Self::value_variants().iter().filter(|s| **s != Self::All).map(|s| s.name()).collect()
-            }
+            Self::All => Self::value_variants()
+                .iter()
+                .filter(|s| **s != Self::All)
+                .map(|s| s.name())
+                .collect(),
             scene => vec![scene.name()],
         };
         format!("scenes = {scenes:?}")

@@ -50,7 +50,8 @@ pub(crate) fn crossing() -> Result<Vec<Exemplar>> {
         .map(|name| name.parse::<Choice>()?.transform(network.classes))
         .collect::<Result<Vec<_>>>()?;
     let present = network.history_steps as u32 * FRAME_STEP;
-    let windows = scene(network)?.windows_at(&[present], &shape(network, 1, network.future_steps))?;
+    let windows =
+        scene(network)?.windows_at(&[present], &shape(network, 1, network.future_steps))?;
     let config = &Config::new(Preset::Paper, None, &[])?;
     Exemplar::all(&Evaluator { predictor, methods: &methods, config }, &windows)
 }

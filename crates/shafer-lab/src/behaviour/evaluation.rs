@@ -128,10 +128,8 @@ impl Evaluator<'_> {
             .map(|distribution| self.counts(distribution, place))
             .collect::<Result<Vec<_>>>()?;
         let paths = self.paths(encoded, place, &distributions, &counts)?;
-        let classes: Vec<ClassErrors> = paths
-            .iter()
-            .map(|paths| ClassErrors::new(paths, &truth))
-            .collect::<Result<_>>()?;
+        let classes: Vec<ClassErrors> =
+            paths.iter().map(|paths| ClassErrors::new(paths, &truth)).collect::<Result<_>>()?;
         let top = |class: usize| self.class_mean(&paths[class], &truth);
         let mut of_class: Vec<Option<Errors>> = vec![None; paths.len()];
         let ends: Vec<f64> = self

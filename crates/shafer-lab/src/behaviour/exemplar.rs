@@ -57,10 +57,7 @@ impl Exemplar {
 
     /// Those to look at. Of the pedestrians whose whole future is known, or of all if there is none, by
     /// increasing spread: the middle ones of six parts of equal size.
-    pub(super) fn chosen(
-        evaluator: &Evaluator<'_>,
-        windows: &[Window],
-    ) -> Result<Vec<Self>> {
+    pub(super) fn chosen(evaluator: &Evaluator<'_>, windows: &[Window]) -> Result<Vec<Self>> {
         let most = windows.iter().map(|window| window.future.len()).max().unwrap_or(0);
         let whole: Vec<Window> =
             windows.iter().filter(|window| window.future.len() == most).cloned().collect();

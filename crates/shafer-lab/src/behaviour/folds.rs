@@ -59,7 +59,8 @@ impl Fold {
 fn slice(scene: &Scene, config: &Config) -> Result<Vec<Window>> {
     let mut random = ChaCha8Rng::seed_from_u64(config.evaluation_seed);
     let steps = scene.random_steps(config.time_steps, &mut random)?;
-    let agents = scene.windows_at(&steps, &shape(&config.network, config.network.history_steps, 1))?;
+    let agents =
+        scene.windows_at(&steps, &shape(&config.network, config.network.history_steps, 1))?;
     if agents.is_empty() {
         bail!("{}: nobody is there at any of {} random time steps", scene.name, steps.len());
     }

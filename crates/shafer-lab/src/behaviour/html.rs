@@ -169,8 +169,7 @@ impl BehaviourResults {
         for distance in &self.distances {
             let _ = write!(head, r#"<th scope="col">{distance} m</th>"#);
         }
-        let caption =
-            format!("{name}: {} pedestrians, {} seeds", scene.agents, scene.seeds.len());
+        let caption = format!("{name}: {} pedestrians, {} seeds", scene.agents, scene.seeds.len());
         let mut html = table(&caption, &(head + "</tr>"));
         for method in &self.methods {
             let _ = write!(

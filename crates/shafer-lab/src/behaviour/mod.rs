@@ -27,6 +27,7 @@ mod training;
 pub(crate) use config::SceneChoice;
 pub(crate) use demo::crossing;
 pub(crate) use exemplar::Exemplar;
+pub(crate) use folds::PAPER_SCENE;
 pub(crate) use paper::{KEPT as PAPER_KEPT, KEPT_MOST_OFTEN as PAPER_KEPT_MOST_OFTEN};
 pub(crate) use predict::predict;
 pub(crate) use results::{BehaviourResults, SceneResults};

@@ -76,10 +76,8 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         trainings,
         scenes,
     };
-    let table = table(
-        evaluated.iter().map(|scene| (scene.name, &scene.evaluations[..])),
-        &numbers.methods,
-    );
+    let table =
+        table(evaluated.iter().map(|scene| (scene.name, &scene.evaluations[..])), &numbers.methods);
     Reproduced::write(folder, &numbers, &table, text(&numbers))
 }
 
@@ -143,7 +141,8 @@ impl<'a> Evaluated<'a> {
         };
         let mut evaluated = Vec::new();
         for fold in folds {
-            let mut scenes: Vec<Self> = fold.tests.iter().map(|test| Self::new(fold, test)).collect();
+            let mut scenes: Vec<Self> =
+                fold.tests.iter().map(|test| Self::new(fold, test)).collect();
             for training in trainings.iter().filter(|t| t.scene == fold.name && !t.diverged) {
                 let predictor = &trained(&fold.name, training.seed, folder)?;
                 let evaluator = Evaluator { predictor, methods, config };

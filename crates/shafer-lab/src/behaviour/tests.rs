@@ -236,11 +236,8 @@ fn sparsemax(row: &[f64]) -> Vec<f64> {
 
 fn evidential(row: &[f64]) -> Vec<f64> {
     let mean = row.iter().sum::<f64>() / row.len() as f64;
-    let kept: Vec<f64> = softmax(row)
-        .into_iter()
-        .zip(row)
-        .map(|(p, l)| if *l > mean { p } else { 0.0 })
-        .collect();
+    let kept: Vec<f64> =
+        softmax(row).into_iter().zip(row).map(|(p, l)| if *l > mean { p } else { 0.0 }).collect();
     let sum: f64 = kept.iter().sum();
     kept.iter().map(|p| p / sum).collect()
 }
@@ -302,8 +299,7 @@ fn one_pedestrian_against_plain_loops() {
             let draw = Draw { agent: place, class, paths };
             predictor.sample(&encoded, &[draw], config.evaluation_seed).unwrap().remove(0)
         };
-        let drawn: Vec<Vec<Point>> =
-            (0..25).flat_map(|class| draw(class, counts[class])).collect();
+        let drawn: Vec<Vec<Point>> = (0..25).flat_map(|class| draw(class, counts[class])).collect();
         assert_eq!(drawn.len(), config.samples);
         let mean = |part: usize| {
             let sum: f64 = drawn.iter().map(|path| displacement(path, &truth)[part]).sum();
@@ -353,8 +349,8 @@ fn one_pedestrian_against_plain_loops() {
 #[test]
 fn sparsemax_is_sampled_from_its_own_distribution() {
     let Case { windows, predictor, config } = Case::new(&["samples=2000"]);
-    let methods = [SOFTMAX, SPARSEMAX]
-        .map(|name| name.parse::<Choice>().unwrap().transform(5).unwrap());
+    let methods =
+        [SOFTMAX, SPARSEMAX].map(|name| name.parse::<Choice>().unwrap().transform(5).unwrap());
     let evaluator = Evaluator { predictor: &predictor, methods: &methods, config: &config };
     let network = NetworkConfig::default();
     // Far apart, so that sparsemax drops some.

@@ -85,7 +85,8 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
         );
     }
     let pedestrians = behaviour::crossing()?;
-    let note = "Six pedestrians who cross, made up by formulas; the network was trained on real ones.";
+    let note =
+        "Six pedestrians who cross, made up by formulas; the network was trained on real ones.";
     let figure: Vec<Figure> = figure::paths(&pedestrians, note).into_iter().collect();
     files.extend(report::write_figures(out, &figure, "pedestrians-")?);
     let _ = write!(
@@ -147,7 +148,7 @@ impl Demo {
         text += &self.pedestrians_text();
         let _ = writeln!(
             text,
-            "Classes are named by what a classifier takes their images for. The report has the images, \
+            "Classes are named by what a classifier takes their images for.\nThe report has images, \
              samples and paths:\n{}",
             self.report.display()
         );

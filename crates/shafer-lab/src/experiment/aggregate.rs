@@ -9,9 +9,9 @@ use shafer::{Sampler, Transform};
 
 use super::measured::{Distributions, Measured, Part, PerMethod, Series, judged};
 use super::results::{
-    BOTH, Bars, ByQuery, Curve, Evolution, Exemplar, Final, Gains, ImageResults,
-    Improvement, MethodName, QueryBars, Reduced, Table, TargetFrom, Training, VERSION,
-    WithoutCollapsed, check_queries,
+    BOTH, Bars, ByQuery, Curve, Evolution, Exemplar, Final, Gains, ImageResults, Improvement,
+    MethodName, QueryBars, Reduced, Table, TargetFrom, Training, VERSION, WithoutCollapsed,
+    check_queries,
 };
 use super::seed_record::SeedRecord;
 use super::statistics::{CONFIDENCE, Gain, Summary, mean};

@@ -6,7 +6,7 @@ use super::colour::{FAINT, GRID, INK, SOFT, of_method};
 use super::drawing::{Anchor, Drawing, Point, Stroke, TextStyle};
 use super::{Figure, Key, Panel, Sign, font, groups, line_of};
 use crate::behaviour::{
-    BehaviourResults, Exemplar, PAPER_KEPT, PAPER_KEPT_MOST_OFTEN, SceneResults,
+    BehaviourResults, Exemplar, PAPER_KEPT, PAPER_KEPT_MOST_OFTEN, PAPER_SCENE, SceneResults,
 };
 use crate::experiment::Curve;
 use crate::method::{EVIDENTIAL, SPARSEMAX};
@@ -34,7 +34,7 @@ const ALL: LineStyle = LineStyle { colour: FAINT, dash: &[], width: 1.0 };
 /// Sparsemax keeps few of those that evidential keeps: a thin line upon a thick one shows both.
 fn kept_lines() -> [(&'static str, LineStyle); 2] {
     let line = |name, width| (name, LineStyle { colour: of_method(name), dash: &[], width });
-    [line(EVIDENTIAL, 3.4), line(SPARSEMAX, 1.5)]
+    [line(EVIDENTIAL, 4.6), line(SPARSEMAX, 2.0)]
 }
 
 /// A panel for each pedestrian; `None` without any.
@@ -125,7 +125,7 @@ fn walk(title: &str, exemplar: &Exemplar) -> Drawing {
             let path = from_here(&exemplar.paths[class]);
             drawing.line(&path, style.stroke());
             if let Some([x, y]) = path.last() {
-                let half = style.width;
+                let half = 2.5 + style.width / 2.0;
                 let at = [x - half, y - half];
                 drawing.rectangle(at, 2.0 * half, 2.0 * half, style.colour);
             }
@@ -165,6 +165,8 @@ fn kept(results: &BehaviourResults) -> Figure {
         results.ordered_scenes().map(|(name, scene)| (name, bars(scene))).collect();
     let y_most = chart::largest(all.iter().map(|(_, series)| series)).max(share);
     let panel = |(name, series): (&String, Series)| {
+        // The paper says nothing about the others.
+        let paper = (name == PAPER_SCENE).then(paper);
         let chart = Chart {
             title: name.clone(),
             x_label: "joint classes kept",
@@ -173,7 +175,7 @@ fn kept(results: &BehaviourResults) -> Figure {
             x_range: (0.0, results.classes as f64 + 0.5),
             y_most,
             marks: Marks::Columns,
-            series: vec![series, paper()],
+            series: std::iter::once(series).chain(paper).collect(),
         };
         let title = format!("{name}: how many joint classes {EVIDENTIAL} keeps");
         Panel { title, drawing: chart.draw() }
@@ -182,13 +184,16 @@ fn kept(results: &BehaviourResults) -> Figure {
         name: "kept",
         title: format!("Joint classes that {EVIDENTIAL} keeps of {}", results.classes),
         note: format!(
-            "Over all pedestrians and seeds. The paper, on its slice of ETH: {fewest} to {most}, and \
+            "Over all pedestrians and seeds. The paper, on its slice of ETH ({PAPER_SCENE}): {fewest} to {most}, and \
              {:.1}% of the pedestrians with {most_often}.",
             100.0 * share
         ),
         legend: vec![
             Key::method(EVIDENTIAL, false),
-            Key { words: "the paper's most frequent number".to_owned(), sign: Sign::Mark },
+            Key {
+                words: "the paper's most frequent number, on its slice".to_owned(),
+                sign: Sign::Mark,
+            },
         ],
         columns: 3,
         panels: all.into_iter().map(panel).collect(),

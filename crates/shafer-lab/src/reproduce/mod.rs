@@ -97,7 +97,8 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         .collect();
     let work: f64 = config.fractions.iter().sum::<f64>() * config.seeds as f64;
     let work = work * (config.training.epochs * images.len()) as f64;
-    let progress = Mutex::new(Progress::counted(&config.data_set, "images", work as u64, request.quiet));
+    let progress =
+        Mutex::new(Progress::counted(&config.data_set, "images", work as u64, request.quiet));
     let sweep = Sweep {
         config,
         folder,
