@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use shafer_data::dataset::{Set, Split, set, stratified, walk};
+use shafer_data::dataset::{Set, Split, Window, WindowShape, set, stratified, walk};
 
 /// The set and the folders it is in, if it is there. The system's own folders do not count: a test
 /// has to give the same result for all who have the folder.
@@ -140,4 +140,31 @@ fn folds_are_those_of_the_archive() {
             assert_eq!(scenes.into_iter().map(|scene| scene.name).collect::<Vec<_>>(), there);
         }
     }
+}
+
+/// Counted from the files: a track of n positions has n - 8 with a whole history, and n - 13 windows with
+/// one step of history and twelve of future.
+#[test]
+fn ethucy_windows() {
+    let Some((set, root)) = real("ethucy") else { return };
+    let windows = |fold: &str, split| -> usize {
+        let scenes = set.scenes(fold, split, &root).unwrap();
+        scenes.iter().map(|scene| scene.windows(&WindowShape::WHOLE).unwrap().len()).sum()
+    };
+    assert_eq!(windows("eth", Split::Train), 37_796);
+    assert_eq!(windows("eth", Split::Test), 1248);
+    let scene = set.scene("biwi_eth_val", &root).unwrap();
+    let of = |windows: &[Window]| {
+        (windows.len(), windows.iter().filter(|window| !window.future.is_empty()).count())
+    };
+    assert_eq!(of(&scene.windows(&WindowShape::PAPER).unwrap()), (919, 816));
+    let steps = scene.random_steps(50, &mut StdRng::seed_from_u64(0)).unwrap();
+    assert_eq!(steps.len(), 50);
+    let slice = scene.windows_at(&steps, &WindowShape::PAPER).unwrap();
+    assert!((150..280).contains(&slice.len()), "{}", slice.len());
+    assert!(slice.iter().all(|window| window.history.len() == 9));
+    // Nobody walks at more than 4 m/s.
+    let fastest =
+        slice.iter().flat_map(|w| &w.history).map(|s| s[2].hypot(s[3])).fold(0.0, f64::max);
+    assert!(fastest < 4.0, "{fastest}");
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::behaviour::SceneChoice;
 use crate::method::{Choice, MethodArgs};
 use crate::reproduce::{Experiment, Preset};
 
@@ -39,6 +40,7 @@ Examples:
   shafer sparsify logits.npy -o sparse.npz       the sparse rows, for scipy.sparse.load_npz
   shafer explain logits.npy --row 7              one row: evidence, belief and what is dropped
   shafer compare logits.npy --html report.html   all methods side by side
+  shafer predict street.txt                      where the pedestrians of a scene go
   shafer data fetch mnist                        a data set for the experiments";
 
 #[derive(Debug, Subcommand)]
@@ -50,6 +52,7 @@ pub(crate) enum Command {
     Heads(Heads),
     Data(Data),
     Reproduce(Reproduce),
+    Predict(Predict),
     Report(Report),
     Completions(Completions),
     /// Print the manual page
@@ -308,7 +311,7 @@ pub(crate) struct Completions {
 /// Show what the method does, on networks that are part of the program
 ///
 /// Needs no data and no network. Prints the distributions that softmax, sparsemax and the evidential
-/// method make of the same logits, and writes a page with the images.
+/// method make of the same logits, and writes a page with the images, and with paths of pedestrians.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -320,10 +323,11 @@ pub(crate) struct Demo {
     pub(crate) out: PathBuf,
 }
 
-/// Reproduce the paper's experiments with images
+/// Reproduce the paper's experiments
 ///
-/// Trains the networks of one experiment, one seed a core, and measures how far each method's prior is
-/// from the target distribution, all along the training. The folder of a run holds its configuration, its
+/// Trains the networks of one experiment, one seed a core. With images, it measures how far each method's
+/// prior is from the target distribution, all along the training; with pedestrians (behaviour), how well
+/// the paths of each method's latent classes foretell where people went. The folder of a run holds its configuration, its
 /// numbers (results.json), its figures and report.html, which shows the paper's numbers beside them. A run
 /// that was interrupted or killed is taken up again by the same command, and ends with the same numbers.
 #[derive(Args, Debug)]
@@ -332,7 +336,9 @@ Examples:
   shafer reproduce mnist --preset smoke                 does everything run?
   shafer reproduce mnist --preset quick                 minutes, 5 seeds
   shafer reproduce fashion                              as the paper has it, 25 seeds
-  shafer reproduce mnist --seeds 3 --set training.epochs=2 --out short")]
+  shafer reproduce mnist --seeds 3 --set training.epochs=2 --out short
+  shafer reproduce behaviour                            the paper's pedestrians: tested on ETH
+  shafer reproduce behaviour --scene all --preset quick each scene tested by networks of the others")]
 pub(crate) struct Reproduce {
     /// Which experiment
     #[arg(value_enum)]
@@ -346,6 +352,10 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "N")]
     pub(crate) seeds: Option<u64>,
 
+    /// behaviour: the scene to test on; the networks are trained on the others [default: eth]
+    #[arg(long, value_enum, value_name = "SCENE")]
+    pub(crate) scene: Option<SceneChoice>,
+
     /// Change a key of the preset; run.json in the folder of a run has them all
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) changes: Vec<String>,
@@ -357,4 +367,41 @@ pub(crate) struct Reproduce {
     /// Look for data sets here first
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// Predict where the pedestrians of a scene go
+///
+/// The scene is a text file as in ETH/UCY: each line is a frame, a pedestrian, x and y in metres,
+/// separated by tabs or spaces; frames are 10 apart, which is 0.4 s. For each pedestrian at one frame, the
+/// network looks at the last 3.2 s and at who is within 3 m, and the latent classes that the method
+/// keeps become modes: each has a probability, a mean path of 4.8 s and its covariances, in the scene's
+/// coordinates. No other class is decoded. Who has just appeared has no velocity yet, and is taken to
+/// stand; a gap in a track begins it anew.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer predict street.txt
+  shafer predict street.txt --frame 780 --json
+  shafer predict street.txt --method softmax --method evidential -o modes.parquet
+  shafer predict street.txt --weights runs/eth/trainings/eth-seed-00.weights.safetensors")]
+pub(crate) struct Predict {
+    /// The scene
+    #[arg(value_name = "SCENE")]
+    pub(crate) scene: PathBuf,
+
+    /// The frame that is the present [default: the last]
+    #[arg(long, value_name = "F")]
+    pub(crate) frame: Option<u32>,
+
+    /// A network that `shafer reproduce behaviour` trained [default: one that is part of the program]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) weights: Option<PathBuf>,
+
+    /// Which classes to keep, as in `compare`; may be given several times [default: evidential]
+    #[arg(short, long = "method", value_name = "METHOD")]
+    pub(crate) methods: Vec<Choice>,
+
+    /// Where to write, by its ending: .json, or .parquet with a row for each step of each mode
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
 }

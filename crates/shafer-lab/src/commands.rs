@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{CommandFactory as _, ValueEnum as _};
+use clap::CommandFactory as _;
 use serde::Serialize;
 use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter, Values};
 
-use crate::cli::{Cli, Command, Compare, Explain, Input, Reproduce, Sparsify};
+use crate::cli::{Cli, Command, Compare, Explain, Input, Predict, Reproduce, Sparsify};
 use crate::explain::Explainer;
 use crate::head::HeadReader;
-use crate::method::Choice;
+use crate::method::{Choice, EVIDENTIAL};
 use crate::progress::Progress;
+use crate::reproduce::Experiment;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
 use crate::terminal::Colours;
-use crate::{compare, data, demo, interrupt, report, reproduce, sparsify, terminal};
+use crate::{behaviour, compare, data, demo, interrupt, report, reproduce, sparsify, terminal};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -41,6 +42,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Command::Heads(arguments) => run_heads(cli, &arguments.model),
         Command::Data(arguments) => data::run(cli, arguments),
         Command::Reproduce(arguments) => run_reproduce(cli, arguments),
+        Command::Predict(arguments) => run_predict(cli, arguments),
         Command::Report(arguments) => run_report(cli, &arguments.folders),
         Command::Completions(arguments) => {
             let mut command = Cli::command();
@@ -216,29 +218,61 @@ fn run_demo(cli: &Cli, out: &Path) -> Result<()> {
 }
 
 fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
-    let name = |value: Option<clap::builder::PossibleValue>| {
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
-    };
-    let out = arguments.out.clone().unwrap_or_else(|| {
-        let experiment = name(arguments.experiment.to_possible_value());
-        let preset = name(arguments.preset.to_possible_value());
-        PathBuf::from("shafer-runs").join(format!("{experiment}-{preset}"))
-    });
-    let reproduced = reproduce::reproduce(&reproduce::Request {
+    let mut changes = arguments.changes.clone();
+    let mut name = format!("{}-{}", arguments.experiment.name(), arguments.preset.name());
+    let is_behaviour = arguments.experiment == Experiment::Behaviour;
+    if let Some(scene) = arguments.scene {
+        if !is_behaviour {
+            bail!("--scene is for behaviour, not for {}", arguments.experiment.name());
+        }
+        // Before the others, so that one who sets scenes by hand gets them.
+        changes.insert(0, scene.change());
+        let _ = write!(name, "-{}", scene.name());
+    }
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("shafer-runs").join(name));
+    let request = reproduce::Request {
         experiment: arguments.experiment,
         preset: arguments.preset,
         seeds: arguments.seeds,
-        changes: &arguments.changes,
+        changes: &changes,
         out: &out,
         folders: &data::folders(arguments.data_dir.as_deref()),
         quiet: cli.quiet,
-    })?;
+    };
+    let reproduced = if is_behaviour {
+        behaviour::reproduce(&request)?
+    } else {
+        reproduce::reproduce(&request)?
+    };
     if cli.json {
         print_json(&reproduced)
     } else if cli.quiet {
         Ok(())
     } else {
-        print(&reproduced.to_string())
+        print(&reproduced.text)
+    }
+}
+
+fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
+    let methods = match &arguments.methods[..] {
+        [] => &[EVIDENTIAL.parse()?],
+        methods => methods,
+    };
+    let prediction = behaviour::predict(
+        &arguments.scene,
+        arguments.frame,
+        arguments.weights.as_deref(),
+        methods,
+    )?;
+    if let Some(path) = &arguments.output {
+        prediction.write(path)?;
+    }
+    if cli.json {
+        print_json(&prediction)
+    } else if cli.quiet {
+        Ok(())
+    } else {
+        print(&prediction.text())
     }
 }
 
@@ -251,7 +285,7 @@ fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
     let mut drawn = Vec::new();
     for (folder, results) in runs {
         interrupt::check()?;
-        drawn.push(report::draw(folder, &results)?);
+        drawn.push(report::draw(folder, &*results)?);
     }
     if cli.json {
         return print_json(&drawn);

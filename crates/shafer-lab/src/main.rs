@@ -1,5 +1,6 @@
 //! The command line tool `shafer`.
 
+mod behaviour;
 mod cli;
 mod commands;
 mod compare;

@@ -38,12 +38,12 @@ impl Progress {
         Self::hidden(bar, quiet)
     }
 
-    /// Of trainings, in images that were learnt from.
-    pub(crate) fn images(what: &str, images: u64, quiet: bool) -> Self {
-        let bar = ProgressBar::hidden().with_message(what.to_owned());
-        bar.set_length(images);
+    /// Of a long job, in something that there is a known number of.
+    pub(crate) fn counted(what: &str, unit: &str, total: u64, quiet: bool) -> Self {
+        let bar = ProgressBar::hidden().with_message(what.to_owned()).with_prefix(unit.to_owned());
+        bar.set_length(total);
         bar.set_style(style(
-            "{msg}  {bar:30} {percent:>3}%  {human_pos} of {human_len} images  {per_sec}  {eta} left",
+            "{msg}  {bar:30} {percent:>3}%  {human_pos} of {human_len} {prefix}  {per_sec}  {eta} left",
         ));
         Self::hidden(bar, quiet)
     }

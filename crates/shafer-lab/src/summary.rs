@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::joint::{JointSizes, JointSummary};
 
@@ -65,7 +65,8 @@ pub(crate) fn quantile(counts: &[u64], rows: u64, share: f64) -> usize {
 }
 
 /// How many classes rows keep.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct SizeSummary {
     pub(crate) mean: f64,
     pub(crate) smallest: usize,

@@ -112,19 +112,34 @@ impl<'a> Examples<'a> {
 
     /// A number that other examples have with a probability of 2^-64.
     pub(crate) fn fingerprint(&self) -> u64 {
-        // FNV-1a, by words instead of bytes.
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.width as u64;
+        let mut fingerprint = Fingerprint::new(self.width);
         for bytes in [self.pixels, self.labels] {
             let mut words = bytes.chunks_exact(8);
             for word in &mut words {
-                let word = word.iter().fold(0, |word, &byte| (word << 8) | u64::from(byte));
-                hash = (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+                fingerprint.add(word.iter().fold(0, |word, &byte| (word << 8) | u64::from(byte)));
             }
             for &byte in words.remainder() {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+                fingerprint.add(u64::from(byte));
             }
         }
-        hash
+        fingerprint.finish()
+    }
+}
+
+/// A hash of examples: FNV-1a, by words instead of bytes.
+pub(crate) struct Fingerprint(u64);
+
+impl Fingerprint {
+    pub(crate) fn new(size: usize) -> Self {
+        Self(0xcbf2_9ce4_8422_2325 ^ size as u64)
+    }
+
+    pub(crate) fn add(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    }
+
+    pub(crate) fn finish(self) -> u64 {
+        self.0
     }
 }
 

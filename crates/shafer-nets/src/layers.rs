@@ -25,7 +25,12 @@ impl Initialiser {
         Self { seed, drawn: 0, device: Device::flex().autodiff() }
     }
 
-    fn uniform<const D: usize>(&mut self, shape: [usize; D], fan_in: usize) -> Param<Tensor<D>> {
+    /// Uniform within `1 / sqrt(fan_in)` of 0.
+    pub(crate) fn uniform<const D: usize>(
+        &mut self,
+        shape: [usize; D],
+        fan_in: usize,
+    ) -> Param<Tensor<D>> {
         let mut random = Random::new(self.seed, Purpose::Parameters, self.drawn);
         self.drawn += 1;
         let bound = 1.0 / (fan_in as f32).sqrt();

@@ -1,9 +1,10 @@
-//! The networks of the image experiments, and their training.
+//! The networks of the experiments, and their training.
 //!
 //! Tensors in, tensors out: this crate knows no data set and no path. It has the conditional
 //! variational autoencoders of the paper's section 3.1.1 and appendices C to G ([`Cvae`]: perceptrons or
 //! convolutions around one categorical latent variable), their training ([`Trainer`]), and a classifier
-//! that judges what they generate ([`Classifier`]). They run on burn, on the CPU.
+//! that judges what they generate ([`Classifier`]); and the predictor of pedestrians of section 3.2
+//! ([`behaviour`]). They run on burn, on the CPU.
 //!
 //! # Example
 //!
@@ -58,6 +59,7 @@
 //! | what was trained | [`Cvae`]; [`PriorSnapshot`]: the paper's linear layer and its features; [`Precision`] of stored weights |
 //! | posterior collapse | [`Diagnosis`] |
 //! | judging images | [`Classifier`], [`ClassifierConfig`] |
+//! | where pedestrians go | [`behaviour`]: a predictor, its training and its metrics |
 //! | what can go wrong | [`Error`], [`Result`] |
 //!
 //! # Same seed, same bits
@@ -70,9 +72,11 @@
 //! # Speed
 //!
 //! `bench/training/run` times a training step beside PyTorch's. About two thirds of it are matrix
-//! products. The loss and the optimisers are fused: one loop over memory each, in `fused/`, instead of
+//! products. The loss, the recurrent cells and the optimisers are fused: one loop over memory each, in `fused/`, instead of
 //! a chain of tensor operations. A program that trains should use an allocator that keeps its memory,
 //! such as mimalloc: tensors come and go in every step.
+
+pub mod behaviour;
 
 mod classifier;
 mod config;
@@ -87,6 +91,7 @@ mod network;
 mod optimiser;
 mod prior;
 mod random;
+mod recurrent;
 mod trainer;
 mod weights;
 

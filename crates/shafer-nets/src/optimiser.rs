@@ -1,6 +1,6 @@
 //! The rules that change the parameters.
 
-use burn::module::{Module, ModuleMapper, Param};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor};
 
 use crate::Result;
@@ -23,8 +23,32 @@ impl Descent {
         Self { rule, learning_rate, steps: 0, moments: Vec::new() }
     }
 
+    /// The size of the steps from now on.
+    pub(crate) fn set_learning_rate(&mut self, learning_rate: f64) {
+        self.learning_rate = learning_rate;
+    }
+
     /// Takes one step.
     pub(crate) fn step<N: Module>(&mut self, network: N, gradients: Gradients) -> N {
+        self.scaled(network, gradients, None)
+    }
+
+    /// Takes one step along a gradient that is at most so long, over all parameters; a longer one is
+    /// shortened to that.
+    pub(crate) fn clipped<N: Module>(
+        &mut self,
+        network: N,
+        gradients: Gradients,
+        longest: f64,
+    ) -> N {
+        let mut norm = Norm { gradients: &gradients, squares: 0.0 };
+        network.visit(&mut norm);
+        let length = norm.squares.sqrt();
+        let scale = (length > longest).then(|| (longest / length) as f32);
+        self.scaled(network, gradients, scale)
+    }
+
+    fn scaled<N: Module>(&mut self, network: N, gradients: Gradients, scale: Option<f32>) -> N {
         self.steps += 1;
         // The moments are handed over, not lent, so that they can be changed in place.
         let mut step = Step {
@@ -32,6 +56,7 @@ impl Descent {
             learning_rate: self.learning_rate,
             adam: AdamStep::new(self.learning_rate, self.steps),
             gradients,
+            scale,
             before: std::mem::take(&mut self.moments).into_iter(),
             after: Vec::new(),
         };
@@ -83,6 +108,8 @@ struct Step {
     learning_rate: f64,
     adam: AdamStep,
     gradients: Gradients,
+    /// What gradients are multiplied by.
+    scale: Option<f32>,
     before: std::vec::IntoIter<[Tensor<1>; 2]>,
     after: Vec<[Tensor<1>; 2]>,
 }
@@ -109,8 +136,29 @@ impl ModuleMapper for Step {
         // Every parameter of these networks has a part in the loss, and so a gradient.
         let tensor = match tensor.grad_remove(&mut self.gradients) {
             None => tensor,
-            Some(gradient) => self.updated(tensor.inner(), gradient).autodiff().require_grad(),
+            Some(gradient) => {
+                let gradient = match self.scale {
+                    None => gradient,
+                    Some(scale) => gradient.mul_scalar(scale),
+                };
+                self.updated(tensor.inner(), gradient).autodiff().require_grad()
+            }
         };
         Param::from_mapped_value(id, tensor, mapper)
+    }
+}
+
+/// The length of a gradient.
+struct Norm<'a> {
+    gradients: &'a Gradients,
+    squares: f64,
+}
+
+impl ModuleVisitor for Norm<'_> {
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+        if let Some(gradient) = parameter.val().grad(self.gradients) {
+            self.squares +=
+                host(gradient).into_iter().map(|x| f64::from(x) * f64::from(x)).sum::<f64>();
+        }
     }
 }

@@ -14,6 +14,12 @@ pub(crate) enum Purpose {
     Order = 1,
     /// The Gumbel noise of an iteration.
     Noise = 2,
+    /// What a recurrent decoder draws from its own predictions in an iteration.
+    Feedback = 3,
+    /// The angles that the examples of an iteration are turned by.
+    Rotation = 4,
+    /// A random path of a prediction.
+    Path = 5,
 }
 
 /// A stream of random numbers.
@@ -54,6 +60,13 @@ impl Random {
     /// From the standard Gumbel distribution.
     pub(crate) fn gumbel(&mut self) -> f32 {
         -(-self.uniform().ln()).ln()
+    }
+
+    /// Two independent numbers from the standard normal distribution (Box and Muller's method).
+    pub(crate) fn normals(&mut self) -> [f32; 2] {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        let (sin, cos) = (std::f32::consts::TAU * self.uniform()).sin_cos();
+        [radius * cos, radius * sin]
     }
 
     /// Uniform on `0..bound`, without bias (Lemire's method).
@@ -151,6 +164,22 @@ mod tests {
         let variance = draws.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / 1e5;
         assert!((mean - 0.5772).abs() < 0.02, "{mean}");
         assert!((variance - std::f64::consts::PI.powi(2) / 6.0).abs() < 0.05, "{variance}");
+    }
+
+    /// Means 0, variances 1, and no correlation.
+    #[test]
+    fn normal_numbers_have_the_moments_of_their_distribution() {
+        let mut random = Random::new(6, Purpose::Path, 0);
+        let mut sums = [0.0; 5];
+        for _ in 0..100_000 {
+            let [a, b] = random.normals().map(f64::from);
+            for (sum, x) in sums.iter_mut().zip([a, b, a * a, b * b, a * b]) {
+                *sum += x / 1e5;
+            }
+        }
+        for (found, expected) in sums.into_iter().zip([0.0, 0.0, 1.0, 1.0, 0.0]) {
+            assert!((found - expected).abs() < 0.02, "{sums:?}");
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Whole trainings, against PyTorch and against themselves.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+
 use std::collections::BTreeMap;
 
+use common::{Parameter, assert_parameters, parameters};
 use serde::Deserialize;
 use shafer_nets::{
     Architecture, Config, Cvae, Error, Examples, NetworkConfig, Optimiser, Precision, Trainer,
@@ -19,23 +22,6 @@ struct Case {
     labels: Vec<u8>,
     losses: Vec<[f64; 2]>,
     parameters: BTreeMap<String, Parameter>,
-}
-
-#[derive(Deserialize)]
-struct Parameter {
-    shape: Vec<usize>,
-    values: Vec<f32>,
-}
-
-/// The parameters of a file of single precision, by name.
-fn parameters(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
-    let file = safetensors::SafeTensors::deserialize(bytes).unwrap();
-    file.iter()
-        .map(|(name, view)| {
-            let values = view.data().as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect();
-            (name.to_owned(), (view.shape().to_vec(), values))
-        })
-        .collect()
 }
 
 /// From the seed alone: initial parameters, order, noise, losses, gradients and updates.
@@ -58,17 +44,8 @@ fn trainings_are_those_of_pytorch() {
             );
         }
         assert_eq!(trainer.batch() + trainer.epoch() * trainer.batches_per_epoch(), case.steps);
-        let found = parameters(&trainer.cvae().to_safetensors(Precision::Single).unwrap());
-        assert!(found.keys().eq(case.parameters.keys()), "{:?}", found.keys());
-        for (name, expected) in &case.parameters {
-            let (shape, values) = &found[name];
-            assert_eq!(shape, &expected.shape, "{name}");
-            let size = expected.values.iter().fold(0.0_f32, |size, x| size.max(x.abs()));
-            for (found, expected) in values.iter().zip(&expected.values) {
-                let error = (found - expected).abs();
-                assert!(error < 1e-4 * size, "{}: {name} has {found}, not {expected}", case.name);
-            }
-        }
+        let weights = trainer.cvae().to_safetensors(Precision::Single).unwrap();
+        assert_parameters(&weights, &case.parameters, &case.name);
     }
 }
 

@@ -110,7 +110,39 @@ impl Set {
         };
         let scenes = set.scenes.iter().filter(|scene| tested.contains(scene) == test);
         let names: Vec<String> = scenes.map(|scene| format!("{scene}{ending}")).collect();
-        let texts = self.find(folders)?.read(&names)?;
+        self.read_scenes(&names, folders)
+    }
+
+    /// One scene by its name, such as `biwi_eth_val`: the last fifth of `biwi_eth`.
+    ///
+    /// ```
+    /// let error = shafer_data::dataset::set("ethucy")?.scene("biwi_oxford", &[]).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "ethucy: has no scene biwi_oxford; there are biwi_eth, biwi_hotel, crowds_zara01, \
+    ///      crowds_zara02, crowds_zara03, students001, students003, uni_examples, each also with \
+    ///      _train or _val behind its name"
+    /// );
+    /// # Ok::<(), shafer_data::Error>(())
+    /// ```
+    pub fn scene(&self, name: &str, folders: &[PathBuf]) -> Result<Scene> {
+        let Some(set) = &self.pedestrians else {
+            return Err(Error::request(&self.name, "is not a set of pedestrians"));
+        };
+        let whole = ["_train", "_val"].iter().find_map(|ending| name.strip_suffix(ending));
+        if !set.scenes.iter().any(|scene| scene == whole.unwrap_or(name)) {
+            let problem = format!(
+                "has no scene {name}; there are {}, each also with _train or _val behind its name",
+                set.scenes.join(", ")
+            );
+            return Err(Error::request(&self.name, problem));
+        }
+        let mut scenes = self.read_scenes(&[format!("{name}.txt")], folders)?;
+        Ok(scenes.remove(0))
+    }
+
+    fn read_scenes(&self, names: &[String], folders: &[PathBuf]) -> Result<Vec<Scene>> {
+        let texts = self.find(folders)?.read(names)?;
         let scene = |(name, (label, text)): (&String, (String, Vec<u8>))| {
             // An error is about the file; the scene has its name.
             let scene = Scene::parse(&label, &text)?;

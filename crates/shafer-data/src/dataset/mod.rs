@@ -17,6 +17,7 @@ mod scene;
 mod subset;
 mod tree;
 mod verify;
+mod windows;
 
 pub use catalogue::{Client, DataFile, ImageFiles, ImageSet, Package, Pedestrians, PngSet, Set};
 pub use catalogue::{set, sets};
@@ -30,3 +31,4 @@ pub use scene::{FRAME_STEP, SECONDS_PER_STEP, Scene, Track};
 pub use subset::{shuffle, stratified};
 pub use tree::walk;
 pub use verify::Check;
+pub use windows::{State, Window, WindowShape, windows_of};

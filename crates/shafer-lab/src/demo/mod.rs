@@ -11,7 +11,8 @@ use serde::Serialize;
 use shafer_data::dataset::set;
 use shafer_nets::Cvae;
 
-use crate::experiment::{Checkpoint, Exemplar, ImageResults, Losses, Meta, SeedRecord, TargetFrom};
+use crate::behaviour::{self, Exemplar};
+use crate::experiment::{self, Checkpoint, ImageResults, Losses, Meta, SeedRecord, TargetFrom};
 use crate::figure::{self, Figure};
 use crate::judge::Judge;
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
@@ -51,6 +52,8 @@ pub(crate) struct Demo {
     pub(crate) report: PathBuf,
     pub(crate) figures: Vec<PathBuf>,
     pub(crate) networks: Vec<Network>,
+    /// Made-up pedestrians, and what a network makes of them.
+    pub(crate) pedestrians: Vec<Exemplar>,
 }
 
 /// What became of one network.
@@ -58,7 +61,7 @@ pub(crate) struct Demo {
 pub(crate) struct Network {
     data_set: String,
     queries: [String; 2],
-    exemplar: Exemplar,
+    exemplar: experiment::Exemplar,
 }
 
 /// Reads the networks, measures them, and writes the report into a folder.
@@ -78,9 +81,19 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
             escaped(title),
             escaped(first),
             escaped(second),
-            report::figure_sections(results, figures)?
+            report::image_figures(results, figures)?
         );
     }
+    let pedestrians = behaviour::crossing()?;
+    let note =
+        "Six pedestrians who cross, made up by formulas; the network was trained on real ones.";
+    let figure: Vec<Figure> = figure::paths(&pedestrians, note).into_iter().collect();
+    files.extend(report::write_figures(out, &figure, "pedestrians-")?);
+    let _ = write!(
+        sections,
+        "<section class=\"set\"><h2>Pedestrians: where they go</h2></section>\n{}",
+        report::figure_sections("pedestrians", &figure, |_| None)?
+    );
     let page = filled(PAGE, &[("style", &report::style()), ("sections", &sections)]);
     let report = out.join("report.html");
     report::write(&report, page.as_bytes())?;
@@ -91,7 +104,7 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
             Ok(Network { data_set: results.data_set, queries: results.queries, exemplar })
         })
         .collect::<Result<_>>()?;
-    Ok(Demo { report, figures: files, networks })
+    Ok(Demo { report, figures: files, networks, pedestrians })
 }
 
 /// As a training that has only its end.
@@ -132,13 +145,31 @@ impl Demo {
         for network in &self.networks {
             text += &network.text(colours);
         }
+        text += &self.pedestrians_text();
         let _ = writeln!(
             text,
-            "Classes are named by what a classifier takes their images for. The report has the images, \
-             and samples:\n{}",
+            "Classes are named by what a classifier takes their images for.\nThe report has images, \
+             samples and paths:\n{}",
             self.report.display()
         );
         text
+    }
+}
+
+impl Demo {
+    fn pedestrians_text(&self) -> String {
+        let kept = |method: &str| {
+            let kept = self.pedestrians.iter().filter_map(|p| Some(p.kept.get(method)?.len()));
+            let (fewest, most) = (kept.clone().min().unwrap_or(0), kept.max().unwrap_or(0));
+            if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") }
+        };
+        format!(
+            "Pedestrians, {} who cross: of {} modes, {EVIDENTIAL} keeps {}, {SPARSEMAX} {}\n\n",
+            self.pedestrians.len(),
+            self.pedestrians.first().map_or(0, |pedestrian| pedestrian.paths.len()),
+            kept(EVIDENTIAL),
+            kept(SPARSEMAX)
+        )
     }
 }
 

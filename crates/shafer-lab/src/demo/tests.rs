@@ -8,13 +8,13 @@ fn the_demo_shows_three_networks_and_needs_nothing() {
     let out = folder.path().join("demo");
     let demo = demo(&out).unwrap();
     assert_eq!(demo.networks.len(), 3);
-    assert_eq!(demo.figures.len(), 3 * 2 * 2);
+    assert_eq!(demo.figures.len(), 3 * 2 * 2 + 2);
     assert!(demo.figures.iter().all(|figure| figure.is_file()));
     let page = std::fs::read_to_string(&demo.report).unwrap();
     for outside in ["src=\"", "href=\"http", "url(", "<script", "@import"] {
         assert!(!page.contains(outside), "{outside}");
     }
-    assert_eq!(page.matches("<section class=\"figure\"").count(), 6);
+    assert_eq!(page.matches("<section class=\"figure\"").count(), 7);
     // No two parts have the same name.
     let ids: Vec<&str> = page.split("id=\"").skip(1).filter_map(|s| s.split('"').next()).collect();
     let distinct: std::collections::HashSet<&&str> = ids.iter().collect();
@@ -40,7 +40,7 @@ fn evidential_keeps_what_is_likelier_than_most_and_nothing_is_lost_in_the_text()
     }
     let text = demo.text(Colours::Off);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    assert_eq!(text.matches("evidential keeps").count(), 6);
+    assert_eq!(text.matches("evidential keeps").count(), 7);
     assert!(text.trim_end().ends_with("report.html"));
 }
 

@@ -9,9 +9,9 @@ use shafer::{Sampler, Transform};
 
 use super::measured::{Distributions, Measured, Part, PerMethod, Series, judged};
 use super::results::{
-    BOTH, Bars, ByQuery, Curve, EXPERIMENT, Evolution, Exemplar, Final, Gains, ImageResults,
-    Improvement, MethodName, QueryBars, Reduced, Table, TargetFrom, Training, VERSION,
-    WithoutCollapsed, check_queries,
+    BOTH, Bars, ByQuery, Curve, Evolution, Exemplar, Final, Gains, ImageResults, Improvement,
+    MethodName, QueryBars, Reduced, Table, TargetFrom, Training, VERSION, WithoutCollapsed,
+    check_queries,
 };
 use super::seed_record::SeedRecord;
 use super::statistics::{CONFIDENCE, Gain, Summary, mean};
@@ -81,7 +81,7 @@ impl ImageResults {
         let main = Count::of(records.iter().filter(|record| record.fraction == 1.0));
         Ok(Self {
             version: VERSION,
-            experiment: EXPERIMENT.to_owned(),
+            experiment: Self::EXPERIMENT.to_owned(),
             data_set: meta.data_set.clone(),
             queries: meta.queries.clone(),
             methods: context.method_names(),

@@ -18,8 +18,8 @@ mod tests;
 pub(crate) use aggregate::Meta;
 pub(crate) use image::GreyImage;
 pub(crate) use results::{
-    BOTH, Bars, Curve, Evolution, Exemplar, Final, Gains, ImageResults, Improvement, QueryBars,
-    Reduced, Table, TargetFrom, Training,
+    BOTH, Bars, Curve, Evolution, Exemplar, Final, Gains, ImageResults, Improvement, MethodName,
+    QueryBars, Reduced, Table, TargetFrom, Training, VERSION,
 };
 pub(crate) use seed_record::{Checkpoint, Judgement, LatentClass, Losses, SeedRecord};
 pub(crate) use statistics::{Gain, Summary};

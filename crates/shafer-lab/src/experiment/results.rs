@@ -4,20 +4,15 @@
 //! infinite is counted, see [`Summary`]. `queries` and `methods` have the order in which to show them.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
-use shafer_data::AtomicFile;
 
 use super::seed_record::{LatentClass, Losses};
 use super::statistics::{Gain, Summary};
 
 /// The layout of the file; a change that an older program cannot read raises it.
-pub(super) const VERSION: u32 = 1;
-/// What the results are of.
-pub(super) const EXPERIMENT: &str = "image";
+pub(crate) const VERSION: u32 = 1;
 
 /// What the mean of both queries is called beside them.
 pub(crate) const BOTH: &str = "both";
@@ -223,51 +218,16 @@ pub(crate) struct Training {
     pub(crate) wasserstein: Option<Table<Option<f64>>>,
 }
 
-/// What has to fit before the rest is looked at.
-#[derive(Deserialize)]
-struct Header {
-    version: Option<u32>,
-    experiment: Option<String>,
-}
-
 impl ImageResults {
-    /// Reads a file of results.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("{}: cannot read the results", path.display()))?;
-        Self::parse(&text).with_context(|| path.display().to_string())
-    }
+    /// What the results say that they are of.
+    pub(crate) const EXPERIMENT: &str = "image";
 
-    fn parse(text: &str) -> Result<Self> {
-        let header: Header = serde_json::from_str(text).context("not a file of results")?;
-        match header.version {
-            Some(VERSION) => {}
-            Some(version) => bail!(
-                "the results have layout {version}, but this program reads layout {VERSION}; use the \
-                 program that wrote them, or run the experiment again"
-            ),
-            None => bail!("not a file of results: it has no version"),
-        }
-        match header.experiment.as_deref() {
-            Some(EXPERIMENT) => {}
-            Some(other) => {
-                bail!("results of {other:?}, but only those of {EXPERIMENT:?} are known")
-            }
-            None => bail!("not a file of results: it does not say of which experiment"),
-        }
+    /// Of the text of a file of results, of which version and experiment fit.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let results: Self =
             serde_json::from_str(text).context("the results cannot be understood")?;
         results.check()?;
         Ok(results)
-    }
-
-    /// Writes the file, aside first.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        let mut file = AtomicFile::create(path)?;
-        serde_json::to_writer(&mut file, self)
-            .and_then(|()| file.write_all(b"\n").map_err(serde_json::Error::io))
-            .with_context(|| format!("{}: cannot write", path.display()))?;
-        Ok(file.commit()?)
     }
 
     /// Drawings rely on it: every curve has a point for each iteration, every image a class.
@@ -327,7 +287,7 @@ pub(super) fn check_queries([first, second]: &[String; 2]) -> Result<()> {
 }
 
 impl Curve {
-    fn has(&self, points: usize) -> bool {
+    pub(crate) fn has(&self, points: usize) -> bool {
         self.mean.len() == points
             && self.se.len() == points
             && (self.infinite.is_empty() || self.infinite.len() == points)

@@ -17,7 +17,7 @@ const WORDS: f64 = 11.0;
 /// A panel for each query; `None` without an exemplar.
 pub(super) fn bars(results: &ImageResults) -> Option<Figure> {
     let exemplar = results.exemplar.as_ref()?;
-    let [methods, ..] = groups(results);
+    let [methods, ..] = groups(&results.methods);
     let largest = exemplar
         .queries
         .values()

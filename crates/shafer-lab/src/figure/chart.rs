@@ -26,6 +26,8 @@ pub(super) enum Marks {
     Band,
     /// As bars at points.
     Bars,
+    /// Not at all: the first series is columns, and the others are marks across them.
+    Columns,
 }
 
 /// What is drawn in one colour.
@@ -140,6 +142,11 @@ impl Chart<'_> {
                     area.points(&mut drawing, series, aside);
                 }
             }
+            Marks::Columns => {
+                for (place, series) in self.series.iter().enumerate() {
+                    area.columns(&mut drawing, series, place == 0);
+                }
+            }
         }
         let infinite = self.series.iter().filter(|s| s.points.iter().any(|point| point.infinite));
         for (lane, series) in infinite.enumerate() {
@@ -200,6 +207,22 @@ impl Area {
             match points[..] {
                 [[x, y]] => drawing.rectangle([x - 2.5, y - 2.5], 5.0, 5.0, series.line.colour),
                 _ => drawing.line(&points, series.line.stroke()),
+            }
+        }
+    }
+
+    /// One for each whole number.
+    fn columns(&self, drawing: &mut Drawing, series: &Series, filled: bool) {
+        let width = self.x(1.0) - self.x(0.0);
+        for point in &series.points {
+            let Some(mean) = point.mean else { continue };
+            let (x, y) = (self.x(point.x), self.y(mean));
+            if filled {
+                let at = [x - 0.4 * width, y];
+                drawing.rectangle(at, 0.8 * width, self.bottom - y, series.line.colour);
+            } else {
+                let ends = [[x - 0.7 * width, y], [x + 0.7 * width, y]];
+                drawing.line(&ends, series.line.stroke());
             }
         }
     }

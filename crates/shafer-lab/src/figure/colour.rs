@@ -27,6 +27,8 @@ pub(crate) const INK: Colour = colour(0x0022_2222);
 pub(crate) const SOFT: Colour = colour(0x005A_5A60);
 /// Lines of a grid.
 pub(crate) const GRID: Colour = colour(0x00E2_E2E6);
+/// What lies behind other lines.
+pub(crate) const FAINT: Colour = colour(0x00B8_B8BE);
 /// What is drawn upon.
 pub(crate) const PAPER: Colour = colour(0x00FF_FFFF);
 /// What is wrong.

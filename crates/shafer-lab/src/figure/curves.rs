@@ -10,7 +10,7 @@ const X_LABEL: &str = "training iterations";
 /// The distances to the target distribution: the paper's three methods, the others beside ours, and
 /// the paper's three without collapsed seeds, if there are any.
 pub(super) fn evolution(results: &ImageResults) -> Vec<Figure> {
-    let [paper, projections, cutoffs] = groups(results);
+    let [paper, projections, cutoffs] = groups(&results.methods);
     let n = seeds(results);
     let all = &results.evolution;
     let data_set = paper::title(&results.data_set);
@@ -87,7 +87,7 @@ fn distances(
 /// The number of classes kept.
 pub(super) fn kept(results: &ImageResults) -> Figure {
     let evolution = &results.evolution;
-    let groups = groups(results);
+    let groups = groups(&results.methods);
     let mut panels = Vec::new();
     for query in &results.queries {
         for methods in groups.iter().filter(|methods| !methods.is_empty()) {

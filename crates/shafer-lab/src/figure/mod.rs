@@ -5,6 +5,7 @@
 
 mod axis;
 mod bars;
+mod behaviour;
 mod chart;
 pub(crate) mod colour;
 mod curves;
@@ -17,13 +18,14 @@ mod svg;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use behaviour::{of_behaviour, paths};
 use chart::LineStyle;
 use colour::{INK, SOFT};
 pub(crate) use drawing::Drawing;
 use drawing::{Stroke, TextStyle};
 pub(crate) use svg::Paper;
 
-use crate::experiment::ImageResults;
+use crate::experiment::{ImageResults, MethodName};
 use crate::method;
 
 /// A figure.
@@ -186,11 +188,11 @@ fn line_of(title: &str) -> LineStyle {
 /// the name in the tables and what to show.
 ///
 /// More than four curves with bands in one plot could not be told apart. Evidential is in each, at its end.
-fn groups(results: &ImageResults) -> [Vec<(&str, &str)>; 3] {
+fn groups(methods: &[MethodName]) -> [Vec<(&str, &str)>; 3] {
     let projections = ["sparsegen-lin", "sparsegen-hg", "entmax"];
     let paper = [method::SOFTMAX, method::SPARSEMAX];
     let mut groups = [const { Vec::new() }; 3];
-    for known in &results.methods {
+    for known in methods {
         let (name, title) = (known.name.as_str(), known.title.as_str());
         if name == method::EVIDENTIAL {
             continue;
@@ -204,7 +206,7 @@ fn groups(results: &ImageResults) -> [Vec<(&str, &str)>; 3] {
         };
         groups[group].push((name, title));
     }
-    let ours = results.methods.iter().find(|known| known.name == method::EVIDENTIAL);
+    let ours = methods.iter().find(|known| known.name == method::EVIDENTIAL);
     for group in groups.iter_mut().filter(|group| !group.is_empty()) {
         group.extend(ours.map(|ours| (ours.name.as_str(), ours.title.as_str())));
     }

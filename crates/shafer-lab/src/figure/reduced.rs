@@ -17,7 +17,7 @@ const METRICS: [Metric; 2] = [
 pub(super) fn reduced(results: &ImageResults) -> Option<Figure> {
     const X_LABEL: &str = "fraction of the training set";
     let (first, last) = (results.reduced.first()?, results.reduced.last()?);
-    let [methods, ..] = groups(results);
+    let [methods, ..] = groups(&results.methods);
     let x_ticks: Vec<(f64, String)> =
         results.reduced.iter().map(|r| (r.fraction, r.fraction.to_string())).collect();
     let room = 0.06 * (last.fraction - first.fraction);

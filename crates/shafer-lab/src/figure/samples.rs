@@ -12,7 +12,7 @@ const PITCH: f64 = 34.0;
 /// A panel for each query and each of the paper's methods; `None` without samples.
 pub(super) fn samples(results: &ImageResults) -> Option<Figure> {
     let exemplar = results.exemplar.as_ref()?;
-    let [methods, ..] = groups(results);
+    let [methods, ..] = groups(&results.methods);
     let mut panels = Vec::new();
     for (number, query) in results.queries.iter().enumerate() {
         for (name, title) in &methods {

@@ -4,6 +4,8 @@
 use roxmltree::{Document, Node};
 
 use super::*;
+use crate::behaviour::BehaviourResults;
+use crate::behaviour::synthetic::results as behaviour_results;
 use crate::experiment::synthetic::{meta, record, results};
 
 /// Left, top, right and bottom of words.
@@ -129,6 +131,54 @@ fn figures_of_little_have_no_faults() {
         assert_eq!(faults(&figure.drawing(), &figure.title), [""; 0], "{}", figure.name);
         assert!(!figure.drawing().png().unwrap().is_empty());
     }
+}
+
+#[test]
+fn figures_of_pedestrians_have_no_faults() {
+    let mut results = behaviour_results();
+    let check = |results: &BehaviourResults, expected: &[&str]| {
+        let figures = of_behaviour(results);
+        let names: Vec<&str> = figures.iter().map(|figure| figure.name).collect();
+        assert_eq!(names, expected);
+        for figure in figures {
+            assert_eq!(faults(&figure.drawing(), &figure.title), [""; 0], "{}", figure.name);
+            for panel in &figure.panels {
+                assert_eq!(faults(&panel.drawing, &panel.title), [""; 0], "{}", panel.title);
+            }
+        }
+    };
+    check(&results, &["paths", "kept", "reach"]);
+    // Somebody who stands, seen for the first time, with nothing known of the future.
+    let exemplar = &mut results.scenes.get_mut("eth_paper").unwrap().exemplars[0];
+    exemplar.history.truncate(1);
+    exemplar.truth.clear();
+    exemplar.paths.iter_mut().flatten().for_each(|place| *place = [0.0; 2]);
+    check(&results, &["paths", "kept", "reach"]);
+    results.scenes.values_mut().for_each(|scene| scene.exemplars.clear());
+    check(&results, &["kept", "reach"]);
+}
+
+#[test]
+fn maps_have_the_same_scale_along_both_axes() {
+    let results = behaviour_results();
+    let figure = of_behaviour(&results).swap_remove(0);
+    let svg = figure.panels[0].drawing.svg("", Paper::None).unwrap();
+    let document = Document::parse(&svg).unwrap();
+    // Two labels of each axis, and what they say.
+    let labels = |anchor: &str, axis: &str| -> Vec<(f64, f64)> {
+        let number = |n: Node<'_, '_>| {
+            let value: f64 = n.text()?.parse().ok()?;
+            Some((value, n.attribute(axis)?.parse().ok()?))
+        };
+        document
+            .descendants()
+            .filter(|n| n.attribute("text-anchor") == Some(anchor))
+            .filter_map(number)
+            .collect()
+    };
+    let scale = |labels: &[(f64, f64)]| (labels[1].1 - labels[0].1) / (labels[1].0 - labels[0].0);
+    let (x, y) = (scale(&labels("middle", "x")), scale(&labels("end", "y")));
+    assert!((x + y).abs() < 0.1 && x > 1.0, "{x} {y}");
 }
 
 #[test]

@@ -37,9 +37,17 @@ pub(super) fn html(results: &ImageResults, figures: &[Figure]) -> Result<String>
             ("target", target),
             ("values", &tables::values(results)),
             ("improvement", &tables::improvements(results)),
-            ("figures", &figure_sections(results, figures)?),
+            ("figures", &image_figures(results, figures)?),
             ("seeds", &seeds(results)),
-            ("provenance", &provenance(results)),
+            (
+                "provenance",
+                &provenance(
+                    &results.revision,
+                    &results.machine,
+                    results.wall_seconds,
+                    &results.data_set,
+                ),
+            ),
             ("config", &escaped(&serde_json::to_string_pretty(&results.config)?)),
         ],
     ))
@@ -125,18 +133,28 @@ fn claims(results: &ImageResults) -> String {
     html + "</tbody></table>"
 }
 
-/// The figures, each with its legend and what one has to know.
-pub(crate) fn figure_sections(results: &ImageResults, figures: &[Figure]) -> Result<String> {
+/// The figures of an experiment with images.
+pub(crate) fn image_figures(results: &ImageResults, figures: &[Figure]) -> Result<String> {
     let data_set = DataSet::named(&results.data_set);
+    figure_sections(&results.data_set, figures, |name| data_set?.figure(name))
+}
+
+/// The figures, each with its legend and what one has to know. The paper may have figures beside which
+/// ours stand, by their names.
+pub(crate) fn figure_sections(
+    of: &str,
+    figures: &[Figure],
+    paper: impl Fn(&str) -> Option<u8>,
+) -> Result<String> {
     let mut html = String::new();
     for figure in figures {
-        let number = data_set.and_then(|data_set| data_set.figure(figure.name));
+        let number = paper(figure.name);
         let beside =
             number.map_or_else(String::new, |n| format!(" <small>the paper's figure {n}</small>"));
         let _ = write!(
             html,
             r#"<section class="figure" id="{}-{}"><h2>{}{beside}</h2><ul class="legend">"#,
-            escaped(&results.data_set),
+            escaped(of),
             figure.name,
             escaped(&figure.title)
         );
@@ -205,16 +223,19 @@ fn seeds(results: &ImageResults) -> String {
     html + "</tbody></table></div></details>"
 }
 
-fn provenance(results: &ImageResults) -> String {
-    let facts = [
-        ("revision", results.revision.clone()),
-        ("machine", results.machine.clone()),
-        ("time", format!("{:.1} s for the whole run", results.wall_seconds)),
-        ("data set", results.data_set.clone()),
-    ];
+/// Where numbers come from, as the entries of a list.
+pub(crate) fn provenance(
+    revision: &str,
+    machine: &str,
+    wall_seconds: f64,
+    data_set: &str,
+) -> String {
+    let time = format!("{wall_seconds:.1} s for the whole run");
+    let facts =
+        [("revision", revision), ("machine", machine), ("time", &time), ("data set", data_set)];
     let mut html = String::new();
     for (name, fact) in facts {
-        let _ = write!(html, "<dt>{name}</dt><dd>{}</dd>", escaped(&fact));
+        let _ = write!(html, "<dt>{name}</dt><dd>{}</dd>", escaped(fact));
     }
     html
 }

@@ -13,8 +13,8 @@ fn page(results: &ImageResults) -> String {
 #[test]
 fn a_run_gets_its_figures_and_its_page() {
     let folder = tempfile::tempdir().unwrap();
-    results().write(&folder.path().join(RESULTS)).unwrap();
-    let drawn = draw(folder.path(), &read(folder.path()).unwrap()).unwrap();
+    write_json(&folder.path().join(RESULTS), &results()).unwrap();
+    let drawn = draw(folder.path(), &*read(folder.path()).unwrap()).unwrap();
     assert_eq!(drawn.figures.len(), 18);
     for figure in &drawn.figures {
         let bytes = std::fs::read(figure).unwrap();
@@ -23,7 +23,7 @@ fn a_run_gets_its_figures_and_its_page() {
     }
     let first = std::fs::read(&drawn.report).unwrap();
     // Drawn again, it is the same, and nothing is left lying about.
-    draw(folder.path(), &read(folder.path()).unwrap()).unwrap();
+    draw(folder.path(), &*read(folder.path()).unwrap()).unwrap();
     assert_eq!(std::fs::read(&drawn.report).unwrap(), first);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
     assert_eq!(std::fs::read_dir(folder.path().join(FIGURES)).unwrap().count(), 18);
@@ -115,5 +115,5 @@ fn a_run_to_look_at() {
     let folder = PathBuf::from(std::env::var_os("RUN").expect("RUN names a folder"));
     let results = ImageResults::aggregate(&meta(), &experiment(25, 220)).unwrap();
     std::fs::create_dir_all(&folder).unwrap();
-    results.write(&folder.join(RESULTS)).unwrap();
+    write_json(&folder.join(RESULTS), &results).unwrap();
 }

@@ -1,34 +1,11 @@
-//! What an experiment with images is: presets, and changes to them.
+//! What an experiment with images is.
 
 use anyhow::{Context as _, Result, bail};
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use shafer_nets::{NetworkConfig, TrainingConfig};
-use toml::{Table, Value};
 
+use super::preset::{self, Experiment, Preset};
 use crate::experiment::TargetFrom;
-
-/// The paper's experiments with images.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Experiment {
-    /// Digits: even or odd
-    Mnist,
-    /// Clothing: tops, or bottoms and accessories
-    Fashion,
-    /// Letters: with a bar or without
-    Notmnist,
-}
-
-/// How much of an experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Preset {
-    /// As the paper has it
-    Paper,
-    /// Enough to see what it is about
-    Quick,
-    /// Whether everything runs
-    Smoke,
-}
 
 /// Everything that the numbers of a run depend on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,51 +47,15 @@ fn samples() -> usize {
     25
 }
 
-impl Experiment {
-    fn texts(self) -> [&'static str; 3] {
-        macro_rules! texts {
-            ($name:literal) => {
-                [
-                    include_str!(concat!("../../../../configs/", $name, ".toml")),
-                    include_str!(concat!("../../../../configs/", $name, ".quick.toml")),
-                    include_str!(concat!("../../../../configs/", $name, ".smoke.toml")),
-                ]
-            };
-        }
-        match self {
-            Self::Mnist => texts!("mnist"),
-            Self::Fashion => texts!("fashion"),
-            Self::Notmnist => texts!("notmnist"),
-        }
-    }
-}
-
 impl Config {
-    /// A preset with changes, each a `key=value` as TOML has it.
+    /// A preset with changes, each a `key=value`.
     pub(crate) fn new(
         experiment: Experiment,
         preset: Preset,
         seeds: Option<u64>,
         changes: &[String],
     ) -> Result<Self> {
-        let [paper, quick, smoke] = experiment.texts();
-        let mut table: Table = paper.parse()?;
-        match preset {
-            Preset::Paper => {}
-            Preset::Quick => merge(&mut table, quick.parse()?),
-            Preset::Smoke => merge(&mut table, smoke.parse()?),
-        }
-        for change in changes {
-            merge(&mut table, parse_change(change)?);
-        }
-        if let Some(seeds) = seeds {
-            table.insert("seeds".to_owned(), Value::Integer(seeds.try_into()?));
-        }
-        // The error of a deserialiser names the key; the text it points to would be of no file.
-        let config: Self = Value::Table(table)
-            .try_into()
-            .map_err(|error: toml::de::Error| anyhow::anyhow!("{}", error.message()))
-            .context("the configuration")?;
+        let config: Self = preset::configured(experiment, preset, seeds, changes)?;
         config.check().context("the configuration")?;
         Ok(config)
     }
@@ -151,34 +92,10 @@ impl Config {
     }
 }
 
-/// `key=value`; a value that is no TOML is a string, so that nobody has to quote quotes.
-fn parse_change(change: &str) -> Result<Table> {
-    let Some((key, value)) = change.split_once('=') else {
-        bail!("--set {change}: must be key=value, such as training.epochs=5");
-    };
-    let (key, value) = (key.trim(), value.trim());
-    format!("{key} = {value}")
-        .parse()
-        .or_else(|_| format!("{key} = {value:?}").parse())
-        .map_err(|_| anyhow::anyhow!("--set {change}: {key:?} is not a key"))
-}
-
-/// Tables are merged, and anything else is replaced.
-fn merge(table: &mut Table, changes: Table) {
-    for (key, value) in changes {
-        match (table.get_mut(&key), value) {
-            // One kind of network has other keys than another.
-            (Some(Value::Table(old)), Value::Table(new)) if !new.contains_key("kind") => {
-                merge(old, new);
-            }
-            (_, value) => _ = table.insert(key, value),
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
+    use clap::ValueEnum as _;
     use shafer_nets::Optimiser;
 
     use super::*;
@@ -190,11 +107,10 @@ mod tests {
 
     #[test]
     fn every_preset_is_sound() {
-        for &experiment in Experiment::value_variants() {
+        for experiment in [Experiment::Mnist, Experiment::Fashion, Experiment::Notmnist] {
             for &preset in Preset::value_variants() {
                 let config = Config::new(experiment, preset, None, &[]).unwrap();
-                let name = experiment.to_possible_value().unwrap().get_name().to_owned();
-                assert_eq!(config.data_set, name);
+                assert_eq!(config.data_set, experiment.name());
             }
         }
     }

@@ -7,68 +7,74 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use shafer_data::AtomicFile;
 
-use super::config::Config;
 use crate::folder_lock::FolderLock;
 
 const RUN: &str = "run.json";
 const TRAININGS: &str = "trainings";
 
+/// The state of a training is written when the last one is so old: a killed run loses no more than that.
+pub(crate) const SECONDS_BETWEEN_STATES: f64 = 5.0;
+
 /// A folder that one program at a time works in.
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
+    /// What the run's numbers depend on.
+    config: Value,
     /// Locked for as long as this lives.
     _lock: FolderLock,
     /// Spent by runs that were interrupted.
-    pub(super) seconds_before: f64,
+    pub(crate) seconds_before: f64,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Run {
-    config: Config,
+    config: Value,
     wall_seconds: f64,
 }
 
 /// The name, in its folder, of what belongs to a training.
-pub(super) fn training_file(training: &str, ending: &str) -> PathBuf {
+pub(crate) fn training_file(training: &str, ending: &str) -> PathBuf {
     Path::new(TRAININGS).join(format!("{training}.{ending}"))
 }
 
 impl Folder {
     /// Opens the folder of a run, or begins one.
-    pub(super) fn open(path: &Path, config: &Config) -> Result<Self> {
+    pub(crate) fn open(path: &Path, config: &impl Serialize) -> Result<Self> {
         let trainings = path.join(TRAININGS);
         fs::create_dir_all(&trainings)
             .with_context(|| format!("{}: cannot make the folder", trainings.display()))?;
         let taken = "another run is at work here; wait for it, or name another --out";
         let lock = FolderLock::new(path, taken)?;
-        let mut folder = Self { path: path.to_owned(), _lock: lock, seconds_before: 0.0 };
+        let config = serde_json::to_value(config)?;
+        let mut folder = Self { path: path.to_owned(), config, _lock: lock, seconds_before: 0.0 };
         match folder.read::<Run>(RUN)? {
-            Some(run) if run.config == *config => folder.seconds_before = run.wall_seconds,
+            Some(run) if run.config == folder.config => folder.seconds_before = run.wall_seconds,
             Some(_) => bail!(
                 "{}: holds a run with another configuration (see {RUN} there); name another --out, or \
                  remove the folder",
                 path.display()
             ),
-            None => folder.spent(config, 0.0)?,
+            None => folder.spent(0.0)?,
         }
         Ok(folder)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Notes how long the run has taken since it was begun or taken up again.
-    pub(super) fn spent(&self, config: &Config, seconds: f64) -> Result<()> {
+    pub(crate) fn spent(&self, seconds: f64) -> Result<()> {
         let wall_seconds = self.seconds_before + seconds;
-        self.write(RUN, &Run { config: config.clone(), wall_seconds })
+        self.write(RUN, &Run { config: self.config.clone(), wall_seconds })
     }
 
     /// A JSON file, if it is there.
-    pub(super) fn read<T: DeserializeOwned>(&self, name: impl AsRef<Path>) -> Result<Option<T>> {
+    pub(crate) fn read<T: DeserializeOwned>(&self, name: impl AsRef<Path>) -> Result<Option<T>> {
         let Some(bytes) = self.read_bytes(&name)? else { return Ok(None) };
         let value = serde_json::from_slice(&bytes).with_context(|| {
             let path = self.path.join(&name);
@@ -78,7 +84,7 @@ impl Folder {
     }
 
     /// A file, if it is there.
-    pub(super) fn read_bytes(&self, name: impl AsRef<Path>) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn read_bytes(&self, name: impl AsRef<Path>) -> Result<Option<Vec<u8>>> {
         let path = self.path.join(name);
         match fs::read(&path) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -88,12 +94,12 @@ impl Folder {
     }
 
     /// Writes a JSON file, aside first.
-    pub(super) fn write(&self, name: impl AsRef<Path>, value: &impl Serialize) -> Result<()> {
+    pub(crate) fn write(&self, name: impl AsRef<Path>, value: &impl Serialize) -> Result<()> {
         self.write_bytes(name, &serde_json::to_vec(value)?)
     }
 
     /// Writes a file, aside first.
-    pub(super) fn write_bytes(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write_bytes(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
         let path = self.path.join(name);
         let mut file = AtomicFile::create(&path)?;
         file.write_all(bytes).with_context(|| format!("{}: cannot write", path.display()))?;
@@ -101,7 +107,7 @@ impl Folder {
     }
 
     /// Removes files that are of no more use, if they are there.
-    pub(super) fn remove(&self, names: &[PathBuf]) -> Result<()> {
+    pub(crate) fn remove(&self, names: &[PathBuf]) -> Result<()> {
         for name in names {
             let path = self.path.join(name);
             match fs::remove_file(&path) {

@@ -1,8 +1,10 @@
-//! `shafer reproduce`: the paper's experiments with images, from data to report.
+//! `shafer reproduce`: the paper's experiments with images, from data to report; and what all experiments
+//! share: presets, the folder of a run, and how a run ends.
 
 mod config;
 mod folder;
 pub(crate) mod machine;
+mod preset;
 mod training;
 
 use std::fmt::Write as _;
@@ -16,12 +18,12 @@ use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::Serialize;
 use shafer_data::dataset::{ImageSet, Images, Split, set, stratified};
-use shafer_data::write_table;
+use shafer_data::{Column, write_table};
 use shafer_nets::{Classifier, ClassifierConfig, Examples, Precision};
 
 use self::config::Config;
-pub(crate) use self::config::{Experiment, Preset};
-use self::folder::Folder;
+pub(crate) use self::folder::{Folder, SECONDS_BETWEEN_STATES, training_file};
+pub(crate) use self::preset::{Experiment, Preset, configured};
 pub(crate) use self::training::prior_logits;
 use self::training::{Sweep, Training};
 use crate::experiment::{self, ImageResults, Meta, Summary};
@@ -29,7 +31,7 @@ use crate::interrupt;
 use crate::judge::Judge;
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
 use crate::progress::Progress;
-use crate::report::{self, RESULTS, TABLE};
+use crate::report::{self, Drawable, RESULTS, TABLE};
 
 /// What is asked for.
 pub(crate) struct Request<'a> {
@@ -48,8 +50,26 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Reproduced {
     pub(crate) results: PathBuf,
     pub(crate) report: PathBuf,
+    /// For people.
     #[serde(skip)]
-    numbers: ImageResults,
+    pub(crate) text: String,
+}
+
+impl Reproduced {
+    /// Writes the numbers of a run and its table, and draws its report.
+    pub(crate) fn write(
+        folder: &Folder,
+        numbers: &(impl Drawable + Serialize),
+        table: &[(&str, Column)],
+        mut text: String,
+    ) -> Result<Self> {
+        let results = folder.path().join(RESULTS);
+        report::write_json(&results, numbers)?;
+        write_table(&folder.path().join(TABLE), table)?;
+        let report = report::draw(folder.path(), numbers)?.report;
+        let _ = write!(text, "\nresults: {}\nreport:  {}\n", results.display(), report.display());
+        Ok(Self { results, report, text })
+    }
 }
 
 /// Seeds of what does not belong to one training.
@@ -78,7 +98,8 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         .collect();
     let work: f64 = config.fractions.iter().sum::<f64>() * config.seeds as f64;
     let work = work * (config.training.epochs * images.len()) as f64;
-    let progress = Mutex::new(Progress::images(&config.data_set, work as u64, request.quiet));
+    let progress =
+        Mutex::new(Progress::counted(&config.data_set, "images", work as u64, request.quiet));
     let sweep = Sweep {
         config,
         folder,
@@ -102,7 +123,7 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
             let record = training.run(&sweep).with_context(|| {
                 format!("seed {}, fraction {}", training.seed, training.fraction)
             })?;
-            folder.spent(config, start.elapsed().as_secs_f64())?;
+            folder.spent(start.elapsed().as_secs_f64())?;
             Ok((place, record))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -128,12 +149,8 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         samples: config.samples,
     };
     let numbers = ImageResults::aggregate(&meta, &records)?;
-    let results = folder.path().join(RESULTS);
-    numbers.write(&results)?;
     let table = experiment::table(&meta, &records)?;
-    write_table(&folder.path().join(TABLE), &table)?;
-    let report = report::draw(folder.path(), &numbers)?.report;
-    Ok(Reproduced { results, report, numbers })
+    Reproduced::write(folder, &numbers, &table, text(&numbers))
 }
 
 /// One that is trained on the real labels, or the one that an earlier run trained.
@@ -171,48 +188,45 @@ fn classifier(config: &Config, images: &Images, classes: usize, quiet: bool) -> 
         ..ClassifierConfig::default()
     };
     let all_images = shape.epochs * images.len();
-    let mut progress = Progress::images("classifier", all_images as u64, quiet);
+    let mut progress = Progress::counted("classifier", "images", all_images as u64, quiet);
     let classifier = Classifier::train(&shape, examples, CLASSIFIER_SEED, |done, all| {
         progress.reach((done * all_images / all) as u64);
     })?;
     Ok(classifier.to_safetensors(Precision::Half)?)
 }
 
-impl std::fmt::Display for Reproduced {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let results = &self.numbers;
-        writeln!(
-            f,
-            "{}: {} seeds ({} collapsed, {} diverged), {} updates each, {:.0} s\n",
-            results.data_set,
-            results.seeds,
-            results.collapsed,
-            results.diverged,
-            results.steps,
-            results.wall_seconds
-        )?;
-        let methods = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
-        writeln!(
-            f,
-            "{:<26}{:>18}{:>18}{:>18}",
-            "distance to the target", methods[0], methods[1], methods[2]
-        )?;
-        let tables = [
-            ("Bhattacharyya", &results.final_values.bhattacharyya),
-            ("Wasserstein", &results.final_values.wasserstein),
-        ];
-        for (distance, table) in tables {
-            for query in &results.queries {
-                let mut line = format!("{:<26}", format!("{distance}, {query}"));
-                for method in methods {
-                    let cell = table.get(query).and_then(|row| row.get(method));
-                    let _ = write!(line, "{:>18}", cell.map_or_else(String::new, cell_text));
-                }
-                writeln!(f, "{line}")?;
+/// The distances at the end, for people.
+fn text(results: &ImageResults) -> String {
+    let mut text = format!(
+        "{}: {} seeds ({} collapsed, {} diverged), {} updates each, {:.0} s\n\n",
+        results.data_set,
+        results.seeds,
+        results.collapsed,
+        results.diverged,
+        results.steps,
+        results.wall_seconds
+    );
+    let methods = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
+    let _ = writeln!(
+        text,
+        "{:<26}{:>18}{:>18}{:>18}",
+        "distance to the target", methods[0], methods[1], methods[2]
+    );
+    let tables = [
+        ("Bhattacharyya", &results.final_values.bhattacharyya),
+        ("Wasserstein", &results.final_values.wasserstein),
+    ];
+    for (distance, table) in tables {
+        for query in &results.queries {
+            let _ = write!(text, "{:<26}", format!("{distance}, {query}"));
+            for method in methods {
+                let cell = table.get(query).and_then(|row| row.get(method));
+                let _ = write!(text, "{:>18}", cell.map_or_else(String::new, cell_text));
             }
+            text.push('\n');
         }
-        writeln!(f, "\nresults: {}\nreport:  {}", self.results.display(), self.report.display())
     }
+    text
 }
 
 /// The mean and its standard error; infinite ones are counted.

@@ -10,7 +10,7 @@ use shafer_data::dataset::{Groups, Images, stratified};
 use shafer_nets::{Error, Examples, Precision, PriorSnapshot, Trainer};
 
 use super::config::Config;
-use super::folder::{Folder, training_file};
+use super::folder::{Folder, SECONDS_BETWEEN_STATES, training_file};
 use crate::experiment::{Checkpoint, Losses, SeedRecord};
 use crate::interrupt::{self, Interrupted};
 use crate::judge::Judge;
@@ -34,9 +34,6 @@ pub(super) struct Sweep<'a> {
     /// Is told how many images have been learnt from.
     pub(super) progress: &'a (dyn Fn(usize) + Sync),
 }
-
-/// A state is written when the last one is so old: a killed run loses no more than that.
-const SECONDS_BETWEEN_STATES: f64 = 5.0;
 
 impl Training {
     /// What its files are called.

@@ -15,6 +15,9 @@ use super::kernels::Kernels;
 pub(crate) trait Fused: Backend {
     /// See [`bernoulli_nll`].
     fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// See [`lstm`].
+    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
 /// The negative log-likelihood of `target` under independent Bernoulli variables with these
@@ -27,9 +30,21 @@ pub(crate) fn bernoulli_nll(logits: Tensor<2>, target: Tensor<2>) -> Tensor<1> {
     Tensor::from_dispatch(nll)
 }
 
+/// The next state of a long short-term memory, rows x (hidden, cell), from the one before.
+///
+/// `gates` are rows x (input, forget, cell, output), before their activations.
+pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>) -> Tensor<2> {
+    let state = <Dispatch as Fused>::lstm_state(gates.into_dispatch(), state.into_dispatch());
+    Tensor::from_dispatch(state)
+}
+
 impl Fused for Flex {
     fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::bernoulli(logits, target).0
+    }
+
+    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::lstm(gates, state).0
     }
 }
 
@@ -39,6 +54,16 @@ impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
         match Scaled.prepare::<C>([logits.node()]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish(gradient, nll),
             OpsKind::UnTracked(prep) => prep.finish(nll),
+        }
+    }
+
+    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
+        let before = state.primitive().clone();
+        let (after, kept) = B::lstm(gates.primitive().clone(), before.clone());
+        let parents = [gates.node(), state.node()];
+        match LstmBackward.prepare::<C>(parents).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((kept, before), after),
+            OpsKind::UnTracked(prep) => prep.finish(after),
         }
     }
 }
@@ -63,6 +88,30 @@ impl<B: Backend> Backward<B, 1> for Scaled {
             let by = B::float_reshape(by, [1, 1].into());
             let gradient = B::float_mul(ops.state, by);
             grads.register::<B>(parent.id, gradient);
+        }
+    }
+}
+
+/// The backward pass of [`lstm`]: its state is what the kernel kept, and the state before.
+#[derive(Debug)]
+struct LstmBackward;
+
+impl<B: Kernels> Backward<B, 2> for LstmBackward {
+    type State = (FloatTensor<B>, FloatTensor<B>);
+
+    fn backward(
+        self,
+        ops: Ops<Self::State, 2>,
+        grads: &mut Gradients,
+        _checkpointer: &mut Checkpointer,
+    ) {
+        let gradient = grads.consume::<B>(&ops.node);
+        let (kept, before) = ops.state;
+        let (gates, state) = B::lstm_backward(gradient, kept, before);
+        for (parent, gradient) in ops.parents.into_iter().zip([gates, state]) {
+            if let Some(parent) = parent {
+                grads.register::<B>(parent.id, gradient);
+            }
         }
     }
 }
@@ -145,5 +194,97 @@ mod tests {
             .map(|(p, x)| -3.0 * (x * p.ln() + (1.0 - x) * (1.0 - p).ln()))
             .sum();
         assert!((f64::from(plain[0]) / expected - 1.0).abs() < 1e-5);
+    }
+
+    const WIDTH: usize = 5;
+    const STEPS: usize = 3;
+
+    /// Numbers between -1 and 1: rows x columns.
+    fn signed(seed: u64, columns: usize) -> Tensor<2> {
+        let mut random = Random::new(seed, Purpose::Noise, 1);
+        let values: Vec<f32> = (0..4 * columns).map(|_| 2.0 * random.uniform() - 1.0).collect();
+        Tensor::from_data(TensorData::new(values, [4, columns]), &Device::flex())
+    }
+
+    /// Several steps of a recurrent network, each with gates that depend on the state before, and the
+    /// gradients with respect to the gates' constant part and to the first state.
+    fn lstm_gradients(step: impl Fn(Tensor<2>, Tensor<2>) -> Tensor<2>) -> (f64, [Vec<f32>; 2]) {
+        let gates = signed(1, 4 * WIDTH).mul_scalar(2.0).autodiff().require_grad();
+        let start = signed(2, 2 * WIDTH).autodiff().require_grad();
+        let mut state = start.clone();
+        for _ in 0..STEPS {
+            let seen = Tensor::cat(vec![state.clone(), state.clone()], 1);
+            state = step(gates.clone() + seen, state);
+        }
+        let loss = (state * signed(3, 2 * WIDTH)).sum();
+        let gradients = loss.backward();
+        let of = |tensor: &Tensor<2>| host(tensor.grad(&gradients).unwrap());
+        (f64::from(host(loss.inner())[0]), [of(&gates), of(&start)])
+    }
+
+    #[test]
+    fn the_gradient_of_lstm_is_that_of_burns_composition() {
+        let (loss, found) = lstm_gradients(lstm);
+        let (expected_loss, expected) = lstm_gradients(|gates, state| {
+            let part =
+                |of: &Tensor<2>, i: usize| of.clone().slice([0..4, i * WIDTH..(i + 1) * WIDTH]);
+            let cell = sigmoid(part(&gates, 1)) * part(&state, 1)
+                + sigmoid(part(&gates, 0)) * part(&gates, 2).tanh();
+            let hidden = sigmoid(part(&gates, 3)) * cell.clone().tanh();
+            Tensor::cat(vec![hidden, cell], 1)
+        });
+        assert!((loss - expected_loss).abs() < 1e-5);
+        for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((found - expected).abs() < 1e-5, "{found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn the_gradient_of_lstm_is_that_of_finite_differences() {
+        let wide =
+            |tensor: Tensor<2>| -> Vec<f64> { host(tensor).into_iter().map(f64::from).collect() };
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let weights = wide(signed(3, 2 * WIDTH));
+        // In double precision, from the definition.
+        let loss = |gates: &[f64], start: &[f64]| {
+            let mut sum = 0.0;
+            for row in 0..4 {
+                let gates = &gates[row * 4 * WIDTH..][..4 * WIDTH];
+                let mut state = start[row * 2 * WIDTH..][..2 * WIDTH].to_vec();
+                for _ in 0..STEPS {
+                    let before = state.clone();
+                    for i in 0..WIDTH {
+                        let gate =
+                            |j: usize| gates[j * WIDTH + i] + before[(j * WIDTH + i) % (2 * WIDTH)];
+                        let cell = sigmoid(gate(1)) * before[WIDTH + i]
+                            + sigmoid(gate(0)) * gate(2).tanh();
+                        state[WIDTH + i] = cell;
+                        state[i] = sigmoid(gate(3)) * cell.tanh();
+                    }
+                }
+                let weights = &weights[row * 2 * WIDTH..][..2 * WIDTH];
+                sum += state.iter().zip(weights).map(|(s, w)| s * w).sum::<f64>();
+            }
+            sum
+        };
+        let gates = wide(signed(1, 4 * WIDTH).mul_scalar(2.0));
+        let start = wide(signed(2, 2 * WIDTH));
+        let (_, [to_gates, to_start]) = lstm_gradients(lstm);
+        let moved = |values: &[f64], i: usize, by: f64| {
+            let mut values = values.to_vec();
+            values[i] += by;
+            values
+        };
+        let h = 1e-5;
+        for (i, found) in to_gates.iter().enumerate() {
+            let difference =
+                loss(&moved(&gates, i, h), &start) - loss(&moved(&gates, i, -h), &start);
+            assert!((f64::from(*found) - difference / (2.0 * h)).abs() < 1e-5, "gate {i}");
+        }
+        for (i, found) in to_start.iter().enumerate() {
+            let difference =
+                loss(&gates, &moved(&start, i, h)) - loss(&gates, &moved(&start, i, -h));
+            assert!((f64::from(*found) - difference / (2.0 * h)).abs() < 1e-5, "state {i}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The operations composed of burn's own: what a backend has that has nothing better.
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, Scalar};
+use burn::backend::{Backend, Scalar, TensorMetadata};
+use burn::tensor::Slice;
 
 use super::kernels::AdamStep;
 
@@ -18,6 +19,60 @@ pub(super) fn bernoulli<B: Backend>(
     let explained = B::float_mul(logits.clone(), target.clone());
     let nll = B::float_sum(B::float_sub(softplus, explained));
     (nll, B::float_sub(B::sigmoid(logits), target))
+}
+
+pub(super) fn lstm<B: Backend>(
+    gates: FloatTensor<B>,
+    state: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let width = state.shape()[1] / 2;
+    let part = |i: usize| columns::<B>(&gates, i, width);
+    let (input, forget, output) = (B::sigmoid(part(0)), B::sigmoid(part(1)), B::sigmoid(part(3)));
+    let new = B::float_tanh(part(2));
+    let cell = B::float_add(
+        B::float_mul(forget.clone(), columns::<B>(&state, 1, width)),
+        B::float_mul(input.clone(), new.clone()),
+    );
+    let seen = B::float_tanh(cell.clone());
+    let hidden = B::float_mul(output.clone(), seen.clone());
+    let kept = B::float_cat(vec![input, forget, new, output, seen], 1);
+    (B::float_cat(vec![hidden, cell], 1), kept)
+}
+
+pub(super) fn lstm_backward<B: Backend>(
+    gradient: FloatTensor<B>,
+    kept: FloatTensor<B>,
+    state: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let width = state.shape()[1] / 2;
+    let [input, forget, new, output, seen] = [0, 1, 2, 3, 4].map(|i| columns::<B>(&kept, i, width));
+    let one_less = |x: FloatTensor<B>| B::float_add_scalar(B::float_neg(x), Scalar::from(1.0));
+    // The derivatives of the sigmoid and of the hyperbolic tangent, from their values.
+    let sigmoid = |y: FloatTensor<B>| B::float_mul(y.clone(), one_less(y));
+    let tanh = |y: FloatTensor<B>| one_less(B::float_mul(y.clone(), y));
+    let product = |a: &FloatTensor<B>, b: &FloatTensor<B>| B::float_mul(a.clone(), b.clone());
+    let (hidden, cell) = (columns::<B>(&gradient, 0, width), columns::<B>(&gradient, 1, width));
+    let through = B::float_mul(product(&hidden, &output), tanh(seen.clone()));
+    let cell = B::float_add(cell, through);
+    let gates = vec![
+        B::float_mul(product(&cell, &new), sigmoid(input.clone())),
+        B::float_mul(
+            B::float_mul(cell.clone(), columns::<B>(&state, 1, width)),
+            sigmoid(forget.clone()),
+        ),
+        B::float_mul(product(&cell, &input), tanh(new)),
+        B::float_mul(product(&hidden, &seen), sigmoid(output)),
+    ];
+    let before = B::float_mul(cell, forget);
+    let none = scaled::<B>(before.clone(), 0.0);
+    (B::float_cat(gates, 1), B::float_cat(vec![none, before], 1))
+}
+
+/// The `i`-th block of columns.
+fn columns<B: Backend>(tensor: &FloatTensor<B>, i: usize, width: usize) -> FloatTensor<B> {
+    let rows = tensor.shape()[0];
+    let slices = [Slice::from(0..rows), Slice::from(i * width..(i + 1) * width)];
+    B::float_slice(tensor.clone(), &slices)
 }
 
 pub(super) fn sgd<B: Backend>(

@@ -42,6 +42,48 @@ impl Kernels for Flex {
         (Primitive::from_data(nll), Primitive::from_data(gradient))
     }
 
+    fn lstm(gates: Primitive, state: Primitive) -> (Primitive, Primitive) {
+        let shape = state.shape();
+        let (rows, width) = (shape[0], shape[1] / 2);
+        let (gates, state) = (whole(gates), whole(state));
+        let mut after = vec![0.0; rows * 2 * width];
+        let mut kept = vec![0.0; rows * 5 * width];
+        let before = gates.storage::<f32>().chunks_exact(4 * width);
+        let before = before.zip(state.storage::<f32>().chunks_exact(2 * width));
+        let written = after.chunks_exact_mut(2 * width).zip(kept.chunks_exact_mut(5 * width));
+        for ((gates, state), (after, kept)) in before.zip(written) {
+            dispatch!(Level::new(), _simd => lstm_row(gates, &state[width..], after, kept));
+        }
+        let after = TensorData::new(after, [rows, 2 * width]);
+        let kept = TensorData::new(kept, [rows, 5 * width]);
+        (Primitive::from_data(after), Primitive::from_data(kept))
+    }
+
+    fn lstm_backward(
+        gradient: Primitive,
+        kept: Primitive,
+        state: Primitive,
+    ) -> (Primitive, Primitive) {
+        let shape = state.shape();
+        let (rows, width) = (shape[0], shape[1] / 2);
+        let (gradient, kept, state) = (whole(gradient), whole(kept), whole(state));
+        let mut gates = vec![0.0; rows * 4 * width];
+        let mut before = vec![0.0; rows * 2 * width];
+        let read = gradient.storage::<f32>().chunks_exact(2 * width);
+        let read = read.zip(kept.storage::<f32>().chunks_exact(5 * width));
+        let read = read.zip(state.storage::<f32>().chunks_exact(2 * width));
+        let written = gates.chunks_exact_mut(4 * width).zip(before.chunks_exact_mut(2 * width));
+        for (((gradient, kept), state), (gates, before)) in read.zip(written) {
+            let (state, before) = (&state[width..], &mut before[width..]);
+            dispatch!(Level::new(), _simd => {
+                lstm_backward_row(gradient, kept, state, gates, before);
+            });
+        }
+        let gates = TensorData::new(gates, [rows, 4 * width]);
+        let before = TensorData::new(before, [rows, 2 * width]);
+        (Primitive::from_data(gates), Primitive::from_data(before))
+    }
+
     fn sgd(parameter: Primitive, gradient: Primitive, rate: f32) -> Primitive {
         let mut parameter = whole(parameter);
         let gradient = whole(gradient);
@@ -123,6 +165,83 @@ fn bernoulli_block(logits: &[f32], target: &[f32], gradient: &mut [f32]) -> f64 
     linear + product.ln()
 }
 
+/// One row of [`Kernels::lstm`]; `cell` is that of the state before.
+#[inline(always)]
+fn lstm_row(gates: &[f32], cell: &[f32], after: &mut [f32], kept: &mut [f32]) {
+    let width = cell.len();
+    // Each activation in a loop of its own: many short vectors side by side are slower.
+    for (i, (gates, kept)) in
+        gates.chunks_exact(width).zip(kept.chunks_exact_mut(width)).enumerate()
+    {
+        if i == 2 {
+            for (kept, x) in kept.iter_mut().zip(gates) {
+                *kept = tanh(*x);
+            }
+        } else {
+            for (kept, x) in kept.iter_mut().zip(gates) {
+                *kept = sigmoid(*x);
+            }
+        }
+    }
+    let (gates, seen) = kept.split_at_mut(4 * width);
+    let (input, rest) = gates.split_at(width);
+    let (forget, rest) = rest.split_at(width);
+    let (new, output) = rest.split_at(width);
+    let (hidden, after) = after.split_at_mut(width);
+    for i in 0..width {
+        after[i] = forget[i] * cell[i] + input[i] * new[i];
+        seen[i] = tanh(after[i]);
+        hidden[i] = output[i] * seen[i];
+    }
+}
+
+/// One row of [`Kernels::lstm_backward`]; `cell` is that of the state before, and `before` its gradient.
+#[inline(always)]
+fn lstm_backward_row(
+    gradient: &[f32],
+    kept: &[f32],
+    cell: &[f32],
+    gates: &mut [f32],
+    before: &mut [f32],
+) {
+    let width = cell.len();
+    let (hidden, later) = gradient.split_at(width);
+    let (input, rest) = kept.split_at(width);
+    let (forget, rest) = rest.split_at(width);
+    let (new, rest) = rest.split_at(width);
+    let (output, seen) = rest.split_at(width);
+    let (to_input, rest) = gates.split_at_mut(width);
+    let (to_forget, rest) = rest.split_at_mut(width);
+    let (to_new, to_output) = rest.split_at_mut(width);
+    for i in 0..width {
+        let to_cell = later[i] + hidden[i] * output[i] * (1.0 - seen[i] * seen[i]);
+        to_input[i] = to_cell * new[i] * input[i] * (1.0 - input[i]);
+        to_forget[i] = to_cell * cell[i] * forget[i] * (1.0 - forget[i]);
+        to_new[i] = to_cell * input[i] * (1.0 - new[i] * new[i]);
+        to_output[i] = hidden[i] * seen[i] * output[i] * (1.0 - output[i]);
+        before[i] = to_cell * forget[i];
+    }
+}
+
+#[inline(always)]
+fn sigmoid(x: f32) -> f32 {
+    let e = exp_or_nan(x, x.abs());
+    let larger = 1.0 / (1.0 + e);
+    if x >= 0.0 { larger } else { e * larger }
+}
+
+#[inline(always)]
+fn tanh(x: f32) -> f32 {
+    let e = exp_or_nan(x, 2.0 * x.abs());
+    ((1.0 - e) / (1.0 + e)).copysign(x)
+}
+
+/// `e^-magnitude`, but no number if `x` is none: a training that diverges must not go unseen.
+#[inline(always)]
+fn exp_or_nan(x: f32, magnitude: f32) -> f32 {
+    if x.is_nan() { x } else { exp_minus(magnitude) }
+}
+
 /// `e^-x` for `x >= 0`, within three units in the last place: `2^n e^r` with `|r| <= ln(2) / 2`, and
 /// `e^r` by its series, of which the first term left out is 5e-9.
 #[inline(always)]
@@ -200,6 +319,48 @@ mod tests {
             logits.storage_mut::<f32>()[7] = bad;
             let (nll, _) = Flex::bernoulli(logits, numbers(2, [2, 20]));
             assert!(!nll.storage::<f32>()[0].is_finite());
+        }
+    }
+
+    /// With gates of all sizes, on widths around those of vectors.
+    #[test]
+    fn lstm_equals_the_composition() {
+        for width in [1, 7, 16, 33, 128] {
+            let mut gates = numbers(1, [3, 4 * width]);
+            for (i, x) in gates.storage_mut::<f32>().iter_mut().enumerate() {
+                *x *= [0.01, 1.0, 10.0, 200.0][i % 4];
+            }
+            let state = numbers(2, [3, 2 * width]);
+            let (after, kept) = Flex::lstm(gates.clone(), state.clone());
+            let (expected, expected_kept) = composed::lstm::<Flex>(gates, state.clone());
+            assert_close(&after, &expected, 1e-6);
+            assert_close(&kept, &expected_kept, 1e-6);
+            let gradient = numbers(3, [3, 2 * width]);
+            let found = Flex::lstm_backward(gradient.clone(), kept.clone(), state.clone());
+            let expected = composed::lstm_backward::<Flex>(gradient, kept, state);
+            assert_close(&found.0, &expected.0, 1e-6);
+            assert_close(&found.1, &expected.1, 1e-6);
+        }
+    }
+
+    #[test]
+    fn lstm_is_no_number_when_a_gate_is_none() {
+        for place in [3, 10, 18, 25] {
+            let mut gates = numbers(1, [1, 32]);
+            gates.storage_mut::<f32>()[place] = f32::NAN;
+            let (after, _) = Flex::lstm(gates, numbers(2, [1, 16]));
+            let hidden = &after.storage::<f32>()[..8];
+            assert!(hidden[place % 8].is_nan(), "{place}: {hidden:?}");
+        }
+    }
+
+    #[test]
+    fn activations_against_double_precision() {
+        for i in -100_000..100_000 {
+            let x = i as f32 * 2e-4;
+            let wide = f64::from(x);
+            assert!((f64::from(sigmoid(x)) - 1.0 / (1.0 + (-wide).exp())).abs() < 2e-7, "{x}");
+            assert!((f64::from(tanh(x)) - wide.tanh()).abs() < 3e-7, "{x}");
         }
     }
 

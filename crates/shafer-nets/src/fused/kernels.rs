@@ -42,6 +42,25 @@ pub(crate) trait Kernels: Backend {
         composed::bernoulli::<Self>(logits, target)
     }
 
+    /// See [`lstm`](super::lstm): the state, and what its gradient is computed from: the four gates and the
+    /// hyperbolic tangent of the cell, side by side.
+    fn lstm(
+        gates: FloatTensor<Self>,
+        state: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        composed::lstm::<Self>(gates, state)
+    }
+
+    /// The gradients with respect to the gates and the state before, from that with respect to the state,
+    /// what [`lstm`](Self::lstm) kept, and the state before.
+    fn lstm_backward(
+        gradient: FloatTensor<Self>,
+        kept: FloatTensor<Self>,
+        state: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        composed::lstm_backward::<Self>(gradient, kept, state)
+    }
+
     /// A step of gradient descent.
     fn sgd(
         parameter: FloatTensor<Self>,

@@ -1,0 +1,82 @@
+//! Pedestrians to look at: chosen by a rule.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use shafer_data::dataset::Window;
+use shafer_nets::behaviour::Point;
+
+use super::evaluation::Evaluator;
+use super::folds::observations;
+
+/// How many are shown of a scene.
+const SHOWN: usize = 6;
+
+/// A pedestrian, and where the network says that it may go. All places are in metres from the present one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Exemplar {
+    /// The pedestrian's number in the scene.
+    pub(crate) agent: u32,
+    pub(crate) frame: u32,
+    /// Up to the present.
+    pub(crate) history: Vec<Point>,
+    pub(crate) truth: Vec<Point>,
+    /// The mean path of every joint class.
+    pub(crate) paths: Vec<Vec<Point>>,
+    /// The joint classes that each method keeps, the most likely first.
+    pub(crate) kept: BTreeMap<String, Vec<usize>>,
+    /// The root mean square distance of the ends of all mean paths from their centre.
+    pub(crate) spread: f64,
+}
+
+impl Exemplar {
+    /// All pedestrians, with what a network and each method make of them.
+    pub(super) fn all(evaluator: &Evaluator<'_>, windows: &[Window]) -> Result<Vec<Self>> {
+        let encoded = evaluator.predictor.encode(&observations(windows)?)?;
+        let classes: Vec<usize> = (0..evaluator.predictor.config().joint_classes()).collect();
+        let exemplar = |(place, window): (usize, &Window)| {
+            let paths = evaluator.forecast(&encoded, place, &classes)?;
+            let spread = spread(&paths);
+            let distributions = evaluator.distributions(&encoded, place)?;
+            let names = evaluator.methods.iter().map(|(_, method)| method.name().to_owned());
+            let history = window.history.iter().map(|&[x, y, ..]| [x, y]).collect();
+            Ok(Self {
+                agent: window.agent,
+                frame: window.frame,
+                history: millimetres(history),
+                truth: millimetres(window.truth()),
+                paths: paths.into_iter().map(millimetres).collect(),
+                kept: names.zip(distributions.into_iter().map(|d| d.ranked)).collect(),
+                spread,
+            })
+        };
+        windows.iter().enumerate().map(exemplar).collect()
+    }
+
+    /// Those to look at. Of the pedestrians whose whole future is known, or of all if there is none, by
+    /// increasing spread: the middle ones of six parts of equal size.
+    pub(super) fn chosen(evaluator: &Evaluator<'_>, windows: &[Window]) -> Result<Vec<Self>> {
+        let most = windows.iter().map(|window| window.future.len()).max().unwrap_or(0);
+        let whole: Vec<Window> =
+            windows.iter().filter(|window| window.future.len() == most).cloned().collect();
+        let mut all = Self::all(evaluator, &whole)?;
+        all.sort_by(|a, b| a.spread.total_cmp(&b.spread));
+        let (count, shown) = (all.len(), SHOWN.min(all.len()));
+        Ok((0..shown).map(|part| all[(2 * part + 1) * count / (2 * shown)].clone()).collect())
+    }
+}
+
+fn spread(paths: &[Vec<Point>]) -> f64 {
+    let ends: Vec<Point> = paths.iter().filter_map(|path| path.last().copied()).collect();
+    let n = ends.len().max(1) as f64;
+    let centre = [0, 1].map(|axis| ends.iter().map(|end| end[axis]).sum::<f64>() / n);
+    let square = |end: &Point| (end[0] - centre[0]).powi(2) + (end[1] - centre[1]).powi(2);
+    (ends.iter().map(square).sum::<f64>() / n).sqrt()
+}
+
+/// More than a drawing shows, and short in a file.
+fn millimetres(path: Vec<Point>) -> Vec<Point> {
+    path.into_iter().map(|point| point.map(|x| (1e3 * x).round() / 1e3)).collect()
+}

@@ -1,0 +1,98 @@
+//! What networks are trained on, and whom they are tested with.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use rand::SeedableRng as _;
+use rand::rngs::ChaCha8Rng;
+use shafer_data::dataset::{Scene, Set, Split, Window, windows_of};
+use shafer_nets::behaviour::{Example, Observation};
+
+use super::config::{Config, shape};
+
+/// The fold of the paper's slice, which tests on ETH; and what the slice is called.
+const PAPER_FOLD: &str = "eth";
+pub(crate) const PAPER_SCENE: &str = "eth_paper";
+const PAPER_FILE: &str = "biwi_eth_val";
+
+/// One scene left out of the training, to test on.
+pub(super) struct Fold {
+    pub(super) name: String,
+    pub(super) examples: Vec<Example>,
+    pub(super) tests: Vec<Test>,
+}
+
+/// Pedestrians to test with.
+pub(super) struct Test {
+    /// As the results call it.
+    pub(super) scene: String,
+    pub(super) agents: Vec<Window>,
+}
+
+impl Fold {
+    /// Reads the scenes of a fold. On that of ETH, there is the paper's slice before the whole scene.
+    pub(super) fn read(
+        name: &str,
+        set: &Set,
+        folders: &[PathBuf],
+        config: &Config,
+    ) -> Result<Self> {
+        let network = &config.network;
+        let whole = shape(network, 1, network.future_steps);
+        let examples = windows_of(&set.scenes(name, Split::Train, folders)?, &whole)?
+            .iter()
+            .map(|window| Example::new(&window.history, &window.neighbours, &window.future))
+            .collect::<Result<_, _>>()?;
+        let mut tests = Vec::new();
+        if name == PAPER_FOLD {
+            let scene = set.scene(PAPER_FILE, folders)?;
+            tests.push(Test { scene: PAPER_SCENE.to_owned(), agents: slice(&scene, config)? });
+        }
+        let agents = windows_of(&set.scenes(name, Split::Test, folders)?, &whole)?;
+        tests.push(Test { scene: name.to_owned(), agents: spaced(agents, config.most_agents) });
+        Ok(Self { name: name.to_owned(), examples, tests })
+    }
+}
+
+/// As in the paper: whoever is there at random time steps with a whole history and has a step of future at
+/// least.
+fn slice(scene: &Scene, config: &Config) -> Result<Vec<Window>> {
+    let mut random = ChaCha8Rng::seed_from_u64(config.evaluation_seed);
+    let steps = scene.random_steps(config.time_steps, &mut random)?;
+    let agents =
+        scene.windows_at(&steps, &shape(&config.network, config.network.history_steps, 1))?;
+    if agents.is_empty() {
+        bail!("{}: nobody is there at any of {} random time steps", scene.name, steps.len());
+    }
+    Ok(agents)
+}
+
+/// At most so many, evenly spaced.
+fn spaced<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    let count = all.len();
+    if count <= most {
+        return all;
+    }
+    let mut wanted = (0..most).map(|place| place * count / most).peekable();
+    let chosen = |(place, _): &(usize, T)| wanted.next_if_eq(place).is_some();
+    all.into_iter().enumerate().filter(chosen).map(|(_, one)| one).collect()
+}
+
+/// What a network sees of them.
+pub(super) fn observations(windows: &[Window]) -> Result<Vec<Observation>> {
+    let observation = |w: &Window| Ok(Observation::new(&w.history, &w.neighbours)?);
+    windows.iter().map(observation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_are_left_are_evenly_spaced() {
+        assert_eq!(spaced((0..10).collect(), 4), [0, 2, 5, 7]);
+        assert_eq!(spaced((0..10).collect(), 1), [0]);
+        assert_eq!(spaced((0..3).collect(), 3), [0, 1, 2]);
+        assert_eq!(spaced((0..3).collect(), 9), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Where pedestrians go: the paper's experiment of section 3.2, and predictions for scenes of one's own.
+//!
+//! A network gives logits over joint latent classes for each pedestrian. Each method makes a distribution of
+//! them; how well the paths of the classes foretell the truth is measured by [`reproduce`], and [`predict`]
+//! decodes the classes that are kept.
+
+mod aggregate;
+mod config;
+mod demo;
+mod distribution;
+mod evaluation;
+mod exemplar;
+mod folds;
+mod html;
+mod paper;
+mod predict;
+mod results;
+mod run;
+#[cfg(test)]
+pub(crate) mod synthetic;
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+mod training;
+
+pub(crate) use config::SceneChoice;
+pub(crate) use demo::crossing;
+pub(crate) use exemplar::Exemplar;
+pub(crate) use folds::PAPER_SCENE;
+pub(crate) use paper::{KEPT as PAPER_KEPT, KEPT_MOST_OFTEN as PAPER_KEPT_MOST_OFTEN};
+pub(crate) use predict::predict;
+pub(crate) use results::{BehaviourResults, SceneResults};
+pub(crate) use run::reproduce;

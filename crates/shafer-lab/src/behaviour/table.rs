@@ -1,0 +1,57 @@
+//! What was measured, as a table: a row for each scene, seed, pedestrian and method.
+
+use shafer_data::Column;
+
+use super::evaluation::{Errors, Evaluation};
+use crate::experiment::MethodName;
+
+/// The columns of the table.
+pub(super) fn table<'a>(
+    scenes: impl IntoIterator<Item = (&'a str, &'a [Evaluation])>,
+    methods: &[MethodName],
+) -> Vec<(&'static str, Column)> {
+    let [mut scene_name, mut method_name] = [const { Vec::new() }; 2];
+    let [mut seed, mut pedestrian, mut frame, mut steps, mut kept] = [const { Vec::new() }; 5];
+    let mut errors: [[Vec<f64>; 3]; 2] = std::array::from_fn(|_| [const { Vec::new() }; 3]);
+    let mut nearest = Vec::new();
+    for (scene, evaluations) in scenes {
+        for evaluation in evaluations {
+            for agent in &evaluation.agents {
+                for (name, method) in methods.iter().zip(&agent.methods) {
+                    scene_name.push(scene.to_owned());
+                    seed.push(evaluation.seed.cast_signed());
+                    pedestrian.push(i64::from(agent.agent));
+                    frame.push(i64::from(agent.frame));
+                    steps.push(agent.steps as i64);
+                    method_name.push(name.name.clone());
+                    for (columns, Errors { nll, ade, fde }) in
+                        errors.iter_mut().zip([method.direct, method.top])
+                    {
+                        for (column, error) in columns.iter_mut().zip([nll, ade, fde]) {
+                            column.push(error);
+                        }
+                    }
+                    nearest.push(method.nearest);
+                    kept.push(method.kept as i64);
+                }
+            }
+        }
+    }
+    let [[direct_nll, direct_ade, direct_fde], [top5_nll, top5_ade, top5_fde]] = errors;
+    vec![
+        ("scene", Column::Words(scene_name)),
+        ("seed", Column::Integers(seed)),
+        ("pedestrian", Column::Integers(pedestrian)),
+        ("frame", Column::Integers(frame)),
+        ("steps", Column::Integers(steps)),
+        ("method", Column::Words(method_name)),
+        ("direct_nll", Column::Numbers(direct_nll)),
+        ("direct_ade", Column::Numbers(direct_ade)),
+        ("direct_fde", Column::Numbers(direct_fde)),
+        ("top5_nll", Column::Numbers(top5_nll)),
+        ("top5_ade", Column::Numbers(top5_ade)),
+        ("top5_fde", Column::Numbers(top5_fde)),
+        ("nearest", Column::Numbers(nearest)),
+        ("kept", Column::Integers(kept)),
+    ]
+}

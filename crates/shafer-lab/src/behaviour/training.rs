@@ -1,0 +1,118 @@
+//! One training, from its seed to its weights.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+use shafer_nets::behaviour::{Losses, Predictor, Trainer};
+use shafer_nets::{Error, Precision};
+
+use super::config::Config;
+use super::folds::Fold;
+use crate::interrupt::{self, Interrupted};
+use crate::reproduce::{Folder, SECONDS_BETWEEN_STATES, training_file};
+
+/// What one training came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TrainingRecord {
+    /// The scene that was left out.
+    pub(crate) scene: String,
+    pub(crate) seed: u64,
+    /// Whether the loss stopped being a number. Such a training is named, and in no mean.
+    pub(crate) diverged: bool,
+    pub(crate) iterations: usize,
+    pub(crate) wall_seconds: f64,
+    /// Of the last batch.
+    pub(crate) losses: Option<Losses>,
+}
+
+/// What its files are called.
+pub(super) fn name(fold: &str, seed: u64) -> String {
+    format!("{fold}-seed-{seed:02}")
+}
+
+/// Trains, or goes on with what an earlier run left, or takes its record. `progress` is told how many
+/// iterations are done.
+pub(super) fn train(
+    fold: &Fold,
+    seed: u64,
+    config: &Config,
+    folder: &Folder,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<TrainingRecord> {
+    let file = |ending| training_file(&name(&fold.name, seed), ending);
+    let (record, state, part) = (file("json"), file("safetensors"), file("part.json"));
+    if let Some(record) = folder.read::<TrainingRecord>(&record)? {
+        progress(config.training.iterations);
+        return Ok(record);
+    }
+    let (mut trainer, mut done) = match (folder.read_bytes(&state)?, folder.read(&part)?) {
+        (Some(bytes), Some(done)) => {
+            let trainer = Trainer::resume(&config.nets(), &fold.examples, seed, &bytes)
+                .with_context(|| {
+                    let state = folder.path().join(&state);
+                    format!("{}: remove it to have the training begin again", state.display())
+                })?;
+            (trainer, done)
+        }
+        _ => {
+            let done = TrainingRecord {
+                scene: fold.name.clone(),
+                seed,
+                diverged: false,
+                iterations: 0,
+                wall_seconds: 0.0,
+                losses: None,
+            };
+            (Trainer::new(&config.nets(), &fold.examples, seed)?, done)
+        }
+    };
+    progress(trainer.iteration());
+    let before = done.wall_seconds;
+    let start = Instant::now();
+    let mut saved = Instant::now();
+    loop {
+        match trainer.step() {
+            Ok(Some(step)) => done.losses = Some(step.losses),
+            Ok(None) => break,
+            Err(Error::Diverged { .. }) => {
+                done.diverged = true;
+                progress(config.training.iterations - trainer.iteration());
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        done.wall_seconds = before + start.elapsed().as_secs_f64();
+        progress(1);
+        let stopped = interrupt::check().is_err();
+        if stopped || saved.elapsed().as_secs_f64() > SECONDS_BETWEEN_STATES {
+            folder.write(&part, &done)?;
+            folder.write_bytes(&state, &trainer.save()?)?;
+            saved = Instant::now();
+        }
+        if stopped {
+            bail!(Interrupted("the same command goes on from here"));
+        }
+    }
+    done.iterations = trainer.iteration();
+    if !done.diverged {
+        let weights = trainer.predictor().to_safetensors(Precision::Half)?;
+        folder.write_bytes(file("weights.safetensors"), &weights)?;
+    }
+    folder.write(&record, &done)?;
+    folder.remove(&[state, part])?;
+    Ok(done)
+}
+
+/// What a training left: from its file, whose numbers are rounded, so that a run that is taken up again
+/// has the same.
+pub(super) fn trained(fold: &str, seed: u64, folder: &Folder) -> Result<Predictor> {
+    let file = training_file(&name(fold, seed), "weights.safetensors");
+    let again = || {
+        let path = folder.path().join(&file);
+        format!("{}: remove the training's files to have it made again", path.display())
+    };
+    let weights = folder.read_bytes(&file)?.context("is not there").with_context(again)?;
+    Predictor::from_safetensors(&weights).with_context(again)
+}

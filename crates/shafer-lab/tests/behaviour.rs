@@ -1,0 +1,141 @@
+//! Pedestrians, as a user of the program meets them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fmt::Write as _;
+
+use common::{complaint, json, shafer};
+use serde_json::Value;
+
+/// Two who walk towards each other, one who appears in the last frame, and one who left before.
+fn street() -> String {
+    let mut text = String::new();
+    for step in 0..12 {
+        let x = 0.5 * f64::from(step);
+        let _ = writeln!(text, "{} 1 {x} 2.0\n{} 2.0 {} 2.5", 10 * step, 10 * step, 6.0 - x);
+        if step < 5 {
+            let _ = writeln!(text, "{}\t7\t1\t{x}", 10 * step);
+        }
+    }
+    text + "110 9 3.0 -1.0\n"
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("street.txt"), street()).unwrap();
+    folder
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn modes_have_probabilities_paths_and_covariances() {
+    let folder = folder();
+    let arguments = ["predict", "street.txt", "--json", "-o", "out.json"];
+    let prediction =
+        json(folder.path(), &[&arguments[..], &["-m", "evidential", "-m", "softmax"]].concat());
+    let text = std::fs::read(folder.path().join("out.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), prediction);
+    assert_eq!(prediction["frame"], 110);
+    let agents = prediction["agents"].as_array().unwrap();
+    let about: Vec<_> = agents.iter().map(|a| (a["agent"].clone(), a["seen"].clone())).collect();
+    // The network looks at nine frames.
+    assert_eq!(about, [(1, 9), (2, 9), (9, 1)].map(|(a, b)| (Value::from(a), Value::from(b))));
+    assert_eq!(numbers(&agents[0]["position"]), [5.5, 2.0]);
+    for agent in agents {
+        let position = numbers(&agent["position"]);
+        for method in agent["methods"].as_array().unwrap() {
+            let modes = method["modes"].as_array().unwrap();
+            let probabilities: Vec<f64> =
+                modes.iter().map(|mode| mode["probability"].as_f64().unwrap()).collect();
+            assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            assert!(probabilities.is_sorted_by(|a, b| a >= b));
+            assert_eq!(method["method"] == "softmax", modes.len() == 25, "{}", modes.len());
+            for mode in modes {
+                let mean: Vec<Vec<f64>> =
+                    mode["mean"].as_array().unwrap().iter().map(numbers).collect();
+                assert_eq!(mean.len(), 12);
+                // Nobody gets farther than 4 m in 0.4 s.
+                let first = (mean[0][0] - position[0]).hypot(mean[0][1] - position[1]);
+                assert!(first < 4.0, "{position:?} {:?}", mean[0]);
+                let covariances = mode["covariance"].as_array().unwrap();
+                let mut area = 0.0;
+                for covariance in covariances.iter().map(numbers) {
+                    let now = covariance[0] * covariance[2] - covariance[1] * covariance[1];
+                    assert!(now > area, "{covariance:?}");
+                    area = now;
+                }
+            }
+        }
+    }
+    // The same class has the same path, whoever keeps it.
+    let [ours, all] = [0, 1].map(|m| agents[0]["methods"][m]["modes"].as_array().unwrap());
+    for mode in ours {
+        let same = all.iter().find(|other| other["class"] == mode["class"]).unwrap();
+        assert_eq!(same["mean"], mode["mean"]);
+    }
+}
+
+#[test]
+fn predictions_for_people_and_for_tables() {
+    let folder = folder();
+    let folder = folder.path();
+    let output = shafer(folder, &["predict", "street.txt", "--frame", "30", "-o", "out.parquet"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("street.txt, frame 30: 3 pedestrians\n"), "{text}");
+    assert!(text.contains("pedestrian 7 at (1.00, 1.50)") && text.contains("evidential keeps"));
+    assert!(!text.contains("just appeared"));
+    assert!(std::fs::read(folder.join("out.parquet")).unwrap().starts_with(b"PAR1"));
+    let text = String::from_utf8(shafer(folder, &["predict", "street.txt"]).stdout).unwrap();
+    assert!(text.contains("pedestrian 9 at (3.00, -1.00), has just appeared: taken to stand"));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn scenes_that_are_none_are_refused_in_one_line() {
+    let folder = folder();
+    let folder = folder.path();
+    let refused = |text: &str| {
+        std::fs::write(folder.join("bad.txt"), text).unwrap();
+        complaint(folder, &["predict", "bad.txt"])
+    };
+    for (text, expected) in [
+        ("", "bad.txt: has no positions"),
+        ("\n \n", "bad.txt: has no positions"),
+        ("0 1 2", "line 1: has 3 of 4 values"),
+        ("0 1 0 0\n10 1 nan 0", "line 2: the position (NaN, 0) is not finite"),
+        ("0 1 0 0\n0 1 1 0", "line 2: pedestrian 1 has a second position in frame 0"),
+        ("0 1 0 0\n3 1 1 0", "line 2: frame 3 is no multiple of 10"),
+        ("0 1 0 0\n10 1 1e300 0", "must be finite"),
+        ("\u{1b}[2J 1 0 0", "is not a number"),
+    ] {
+        let found = refused(text);
+        assert!(found.contains(expected), "{text:?}: {found}");
+        assert!(!found.contains('\u{1b}'), "{found:?}");
+    }
+    let found = complaint(folder, &["predict", "street.txt", "--frame", "35"]);
+    let expected = "street.txt: nobody is there at frame 35; its frames go from 0 to 110";
+    assert!(found.ends_with(expected), "{found}");
+    let found = complaint(folder, &["predict", "street.txt", "-o", "out.csv"]);
+    assert!(found.contains("is written as .json or .parquet"), "{found}");
+    let found = complaint(folder, &["predict", "street.txt", "--weights", "street.txt"]);
+    assert!(found.contains("is no network of `shafer reproduce behaviour`"), "{found}");
+    let found = complaint(folder, &["predict", "nowhere.txt"]);
+    assert!(found.contains("nowhere.txt: cannot read"), "{found}");
+    assert!(!folder.join("out.csv").exists());
+}
+
+#[test]
+fn an_experiment_needs_its_data_and_its_own_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let found = complaint(folder, &["reproduce", "mnist", "--scene", "eth"]);
+    assert_eq!(found, "shafer: --scene is for behaviour, not for mnist");
+    let found = complaint(folder, &["reproduce", "behaviour", "--scene", "all"]);
+    assert!(found.contains("`shafer data fetch ethucy` gets it"), "{found}");
+    let found = complaint(folder, &["reproduce", "behaviour", "--set", "samples=0"]);
+    assert!(found.contains("samples is 0"), "{found}");
+}

@@ -1,0 +1,318 @@
+//! The shape of the predictor, and the way it is trained.
+//!
+//! The defaults are those of the paper (section 3.2 and its appendix), and where it is silent those of
+//! Trajectron++. Keys that do not exist are errors.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{finite_positive, positive, size};
+use crate::{Error, Result};
+
+/// A predictor of pedestrians, and its training.
+///
+/// ```
+/// use shafer_nets::behaviour::{Config, Feedback};
+///
+/// let config: Config = serde_json::from_str(r#"{ "training": { "iterations": 50 } }"#)?;
+/// assert_eq!(config.network.joint_classes(), 25);
+/// assert_eq!(config.training.feedback, Feedback::Sample);
+/// assert!(serde_json::from_str::<Config>(r#"{ "training": { "epochs": 50 } }"#).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The networks.
+    pub network: NetworkConfig,
+    /// How they are trained.
+    pub training: TrainingConfig,
+}
+
+/// The shapes of the networks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkConfig {
+    /// How many steps before the present are looked at.
+    pub history_steps: usize,
+    /// How many steps are predicted.
+    pub future_steps: usize,
+    /// The time between two steps.
+    pub seconds_per_step: f64,
+    /// Positions, in metres, are divided by this before a network sees them. It is the radius within
+    /// which others count as neighbours.
+    pub position_scale: f64,
+    /// Velocities, in metres a second, are divided by this.
+    pub velocity_scale: f64,
+    /// Accelerations, in metres a second squared, are divided by this.
+    pub acceleration_scale: f64,
+    /// The width of the recurrent network over the own history.
+    pub history_width: usize,
+    /// The width of the one over the future, in each direction; it is used in training only.
+    pub future_width: usize,
+    /// The width of the one over the neighbours.
+    pub edge_width: usize,
+    /// The number of hidden units of the prior.
+    pub prior_hidden: usize,
+    /// The number of categorical latent variables.
+    pub variables: usize,
+    /// The number of classes of each.
+    pub classes: usize,
+    /// The width of the recurrent network that predicts.
+    pub decoder_width: usize,
+    /// The number of Gaussians that the velocity of a step is a mixture of.
+    pub components: usize,
+}
+
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        Self {
+            history_steps: 8,
+            future_steps: 12,
+            seconds_per_step: 0.4,
+            position_scale: 3.0,
+            velocity_scale: 2.0,
+            acceleration_scale: 1.0,
+            history_width: 32,
+            future_width: 32,
+            edge_width: 8,
+            prior_hidden: 32,
+            variables: 2,
+            classes: 5,
+            decoder_width: 128,
+            components: 16,
+        }
+    }
+}
+
+impl NetworkConfig {
+    /// The number of joint classes: one class of each variable.
+    pub fn joint_classes(&self) -> usize {
+        self.classes.pow(self.variables as u32)
+    }
+
+    /// The number of logits: one for each class of each variable.
+    pub fn logits(&self) -> usize {
+        self.variables * self.classes
+    }
+
+    /// The class of each variable in a joint class: the last variable counts fastest.
+    ///
+    /// ```
+    /// let config = shafer_nets::behaviour::NetworkConfig::default();
+    /// assert_eq!(config.split(13), [2, 3]);
+    /// ```
+    pub fn split(&self, joint: usize) -> Vec<usize> {
+        let mut rest = joint;
+        let mut parts: Vec<usize> = (0..self.variables)
+            .map(|_| {
+                let part = rest % self.classes;
+                rest /= self.classes;
+                part
+            })
+            .collect();
+        parts.reverse();
+        parts
+    }
+
+    /// The joint class of these classes, one of each variable: what [`split`](Self::split) undoes.
+    ///
+    /// ```
+    /// let config = shafer_nets::behaviour::NetworkConfig::default();
+    /// assert_eq!(config.join(&[2, 3]), 13);
+    /// ```
+    pub fn join(&self, parts: &[usize]) -> usize {
+        parts.iter().fold(0, |joint, part| joint * self.classes + part)
+    }
+
+    /// Whether such networks can be made.
+    pub fn check(&self) -> Result<()> {
+        for (key, value) in [
+            ("future_steps", self.future_steps),
+            ("history_width", self.history_width),
+            ("future_width", self.future_width),
+            ("edge_width", self.edge_width),
+            ("prior_hidden", self.prior_hidden),
+            ("variables", self.variables),
+            ("classes", self.classes),
+            ("decoder_width", self.decoder_width),
+            ("components", self.components),
+        ] {
+            size(key, value)?;
+        }
+        if self.history_steps > 1 << 16 {
+            return Err(Error::config("history_steps", "must be at most 65536"));
+        }
+        if self.classes.checked_pow(self.variables as u32).is_none_or(|joint| joint > 1 << 16) {
+            return Err(Error::config("variables", "must have at most 65536 joint classes"));
+        }
+        for (key, value) in [
+            ("seconds_per_step", self.seconds_per_step),
+            ("position_scale", self.position_scale),
+            ("velocity_scale", self.velocity_scale),
+            ("acceleration_scale", self.acceleration_scale),
+        ] {
+            finite_positive(key, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// How a predictor is trained: Adam on the negative of
+///
+/// ```text
+/// ln p(y|x,z)  -  beta max(KL(q(z|x,y) || p(z|x)), floor)  +  w I(z; x)
+/// ```
+///
+/// averaged over a batch, where `z` is drawn from the Gumbel-Softmax distribution of `q`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainingConfig {
+    /// How many batches are used.
+    pub iterations: usize,
+    /// Examples in a batch; the last batch of a pass over all examples may have fewer.
+    pub batch_size: usize,
+    /// The size of a step.
+    pub learning_rate: Annealed,
+    /// A longer gradient, over all parameters, is shortened to this.
+    pub gradient_norm: f64,
+    /// The temperature of the Gumbel-Softmax distribution.
+    pub temperature: Annealed,
+    /// The weight of KL, beta, at the end.
+    pub kl_weight: f64,
+    /// The iteration at which beta has half its value.
+    pub kl_centre: f64,
+    /// The width of its sigmoid, in iterations: beta is `kl_weight / (1 + e^(-(it - centre) / width))`.
+    pub kl_width: f64,
+    /// The KL of a variable, averaged over a batch, that costs nothing.
+    pub kl_floor: f64,
+    /// The weight `w` of the mutual information between the latent variables and the condition under the
+    /// prior: the entropy of the batch's mean of `p(z|x)`, less the mean of the entropies.
+    pub information_weight: f64,
+    /// The logarithm of the density of a step counts up to this, so that who stands still does not
+    /// count for everything.
+    pub density_ceiling: f64,
+    /// What that is the density of.
+    pub likelihood: Likelihood,
+    /// What the decoder is told of the step before.
+    pub feedback: Feedback,
+    /// Whether every example is turned by a random angle each time it is used.
+    pub rotate: bool,
+}
+
+/// A value that falls from iteration to iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Annealed {
+    /// At the first iteration.
+    pub start: f64,
+    /// The factor from one iteration to the next.
+    pub decay: f64,
+    /// It falls no lower.
+    pub floor: f64,
+}
+
+impl Annealed {
+    /// At an iteration, counted from 0.
+    ///
+    /// ```
+    /// use shafer_nets::behaviour::Annealed;
+    ///
+    /// let temperature = Annealed { start: 2.0, decay: 0.5, floor: 0.1 };
+    /// assert_eq!([0, 1, 2, 9].map(|it| temperature.at(it)), [2.0, 1.0, 0.5, 0.1]);
+    /// ```
+    pub fn at(&self, iteration: u64) -> f64 {
+        (self.start * self.decay.powf(iteration as f64)).max(self.floor)
+    }
+
+    fn check(&self, key: &'static str) -> Result<()> {
+        for value in [self.start, self.decay, self.floor] {
+            finite_positive(key, value)?;
+        }
+        if self.decay > 1.0 || self.floor > self.start {
+            return Err(Error::config(key, "must fall: decay at most 1, floor at most start"));
+        }
+        Ok(())
+    }
+}
+
+/// What the likelihood of a future is the density of, at each step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Likelihood {
+    /// The position, as in Trajectron++: the means of each component add up over the steps, and so do its
+    /// covariances.
+    Positions,
+    /// The velocity.
+    Velocities,
+}
+
+/// What the decoder is told of the step before, in training. In use it is always its own prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Feedback {
+    /// A velocity drawn from its own prediction, as in Trajectron++.
+    Sample,
+    /// The true velocity.
+    Truth,
+}
+
+impl Default for TrainingConfig {
+    fn default() -> Self {
+        Self {
+            iterations: 2000,
+            batch_size: 256,
+            learning_rate: Annealed { start: 1e-3, decay: 0.9999, floor: 1e-5 },
+            gradient_norm: 1.0,
+            temperature: Annealed { start: 2.0, decay: 0.997, floor: 0.05 },
+            kl_weight: 2.5,
+            kl_centre: 400.0,
+            kl_width: 100.0,
+            kl_floor: 0.07,
+            information_weight: 1.0,
+            density_ceiling: 6.0,
+            likelihood: Likelihood::Positions,
+            feedback: Feedback::Sample,
+            rotate: false,
+        }
+    }
+}
+
+impl TrainingConfig {
+    /// The weight of KL at an iteration, counted from 0.
+    pub fn kl_weight_at(&self, iteration: u64) -> f64 {
+        self.kl_weight / (1.0 + ((self.kl_centre - iteration as f64) / self.kl_width).exp())
+    }
+
+    /// Whether this training can be done.
+    pub fn check(&self) -> Result<()> {
+        positive("iterations", self.iterations)?;
+        positive("batch_size", self.batch_size)?;
+        self.learning_rate.check("learning_rate")?;
+        self.temperature.check("temperature")?;
+        finite_positive("gradient_norm", self.gradient_norm)?;
+        finite_positive("kl_width", self.kl_width)?;
+        for (key, value) in [
+            ("kl_weight", self.kl_weight),
+            ("kl_centre", self.kl_centre),
+            ("kl_floor", self.kl_floor),
+            ("information_weight", self.information_weight),
+        ] {
+            if !(value.is_finite() && value >= 0.0) {
+                let problem = format!("must be a number of at least 0, but is {value}");
+                return Err(Error::config(key, problem));
+            }
+        }
+        if self.density_ceiling.is_nan() {
+            return Err(Error::config("density_ceiling", "must be a number, but is NaN"));
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Whether such networks can be made and trained.
+    pub fn check(&self) -> Result<()> {
+        self.network.check()?;
+        self.training.check()
+    }
+}

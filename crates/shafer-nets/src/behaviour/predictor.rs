@@ -1,0 +1,316 @@
+//! A predictor of pedestrians, trained or not.
+
+use burn::module::Module;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use super::config::NetworkConfig;
+use super::example::Observation;
+use super::metrics::Point;
+use super::mixture;
+use super::network::{Decoding, Network, Seen, tensor};
+use crate::layers::Initialiser;
+use crate::random::{Purpose, Random};
+use crate::weights::{Precision, Tensors, host};
+use crate::{Error, Result};
+
+/// Where pedestrians go: the pedestrian Trajectron++ of the paper.
+///
+/// What is known of pedestrians is encoded first; the logits of that are the evidence for the latent
+/// classes. Then the joint classes that are asked for are decoded, and no others: their cost is that of
+/// their number.
+///
+/// ```
+/// use shafer_nets::behaviour::{NetworkConfig, Observation, Predictor, Query, Draw};
+///
+/// let predictor = Predictor::untrained(&NetworkConfig::default(), 0)?;
+/// assert_eq!(predictor.parameters(), 138_482);
+/// let standing = Observation::new(&[[0.0; 6]; 3], &[[0.0; 6]; 3])?;
+/// let encoded = predictor.encode(&[standing])?;
+/// assert_eq!(encoded.logits(0).len(), 10); // Two variables of five classes.
+///
+/// let forecasts = predictor.forecast(&encoded, &[Query { agent: 0, class: 13 }])?;
+/// assert_eq!(forecasts[0].mean.len(), 12);
+/// let paths = predictor.sample(&encoded, &[Draw { agent: 0, class: 13, paths: 5 }], 7)?;
+/// assert_eq!(paths[0].len(), 5);
+/// # Ok::<(), shafer_nets::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    config: NetworkConfig,
+    network: Network,
+}
+
+/// What a predictor makes of pedestrians at present.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Encoded {
+    agents: usize,
+    /// Of each agent, one after the other.
+    x: Vec<f32>,
+    logits: Vec<f32>,
+    /// The present states as the networks see them.
+    present: Vec<f32>,
+}
+
+impl Encoded {
+    /// The number of pedestrians.
+    pub fn len(&self) -> usize {
+        self.agents
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.agents == 0
+    }
+
+    /// The logits of p(z|x) of one pedestrian: those of the classes of the first variable, then those of
+    /// the next.
+    pub fn logits(&self, agent: usize) -> &[f32] {
+        row(&self.logits, agent, self.agents)
+    }
+
+    /// The encoding of one pedestrian, the paper's condition.
+    pub fn encoding(&self, agent: usize) -> &[f32] {
+        row(&self.x, agent, self.agents)
+    }
+}
+
+fn row(values: &[f32], row: usize, rows: usize) -> &[f32] {
+    let width = values.len() / rows.max(1);
+    &values[row * width..][..width]
+}
+
+/// What is asked for: one joint class of one pedestrian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// The pedestrian's place among those that were encoded.
+    pub agent: usize,
+    /// The joint class: see [`NetworkConfig::split`].
+    pub class: usize,
+}
+
+/// So many paths of one joint class of one pedestrian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    /// The pedestrian's place among those that were encoded.
+    pub agent: usize,
+    /// The joint class: see [`NetworkConfig::split`].
+    pub class: usize,
+    /// How many.
+    pub paths: usize,
+}
+
+/// Where a pedestrian goes if a joint class holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// The positions of all steps, in metres from the present one: what comes of going on with the mean of
+    /// each step's mixture, which is also what the decoder is told of the step before.
+    pub mean: Vec<Point>,
+    /// The covariances of those positions, of x, of both and of y: those of the steps' mixtures, added up as if
+    /// what happens at each step were independent of the others.
+    pub covariance: Vec<[f64; 3]>,
+}
+
+/// What the metadata of a file of weights says.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    behaviour: NetworkConfig,
+}
+
+/// How many rows are decoded together, so that memory does not grow with their number.
+const DECODED_AT_ONCE: usize = 1024;
+
+impl Predictor {
+    /// With the parameters that a training with this seed starts from.
+    pub fn untrained(config: &NetworkConfig, seed: u64) -> Result<Self> {
+        config.check()?;
+        let network = Network::new(config, &mut Initialiser::new(seed));
+        Ok(Self::of(config.clone(), &network))
+    }
+
+    pub(super) fn of(config: NetworkConfig, network: &Network) -> Self {
+        Self { config, network: network.valid() }
+    }
+
+    /// The shapes of its networks.
+    pub fn config(&self) -> &NetworkConfig {
+        &self.config
+    }
+
+    /// The number of its parameters.
+    pub fn parameters(&self) -> usize {
+        Network::size(&self.config)
+    }
+
+    /// Looks at pedestrians.
+    pub fn encode(&self, observations: &[Observation]) -> Result<Encoded> {
+        let mut encoded = Encoded {
+            agents: observations.len(),
+            x: Vec::new(),
+            logits: Vec::new(),
+            present: Vec::new(),
+        };
+        for part in observations.chunks(DECODED_AT_ONCE) {
+            let seen = Seen::of(&part.iter().collect::<Vec<_>>(), &self.config);
+            let x = self.network.encode(&seen, &self.config);
+            encoded.logits.extend(host(self.network.prior(x.clone())));
+            encoded.x.extend(host(x));
+            encoded.present.extend(host(seen.present));
+        }
+        Ok(encoded)
+    }
+
+    /// The mean paths of these joint classes, in this order.
+    pub fn forecast(&self, encoded: &Encoded, queries: &[Query]) -> Result<Vec<Forecast>> {
+        let mut forecasts = Vec::with_capacity(queries.len());
+        for queries in queries.chunks(DECODED_AT_ONCE) {
+            let mut decoding = self.start(encoded, queries)?;
+            let mut part =
+                vec![Forecast { mean: Vec::new(), covariance: Vec::new() }; queries.len()];
+            for _ in 0..self.config.future_steps {
+                let raw = host(self.network.step(&mut decoding));
+                let width = raw.len() / queries.len();
+                let mut action = Vec::with_capacity(2 * queries.len());
+                for (forecast, raw) in part.iter_mut().zip(raw.chunks_exact(width)) {
+                    let (velocity, covariance) = mixture::moments(raw);
+                    action.extend(velocity.map(|v| v as f32));
+                    forecast.go(velocity, covariance, self.config.seconds_per_step);
+                }
+                decoding.act(tensor(action, [queries.len(), 2]));
+            }
+            forecasts.extend(part);
+        }
+        Ok(forecasts)
+    }
+
+    /// Random paths of these joint classes, in this order: positions in metres from the present one. At
+    /// each step a velocity is drawn from the mixture, and the decoder is told of it.
+    ///
+    /// The paths of a joint class of a pedestrian are a function of the seed, the pedestrian's place
+    /// among those encoded and the class; the first of many are those of fewer. A class has at most 2^24
+    /// paths, and so many pedestrians can be encoded.
+    pub fn sample(
+        &self,
+        encoded: &Encoded,
+        draws: &[Draw],
+        seed: u64,
+    ) -> Result<Vec<Vec<Vec<Point>>>> {
+        let too_many = draws.iter().any(|draw| draw.paths > 1 << 24 || draw.agent >= 1 << 24);
+        if too_many {
+            return Err(Error::data(
+                "paths",
+                "there are more than 2^24 of a class, or pedestrians",
+            ));
+        }
+        let mut paths: Vec<Vec<Vec<Point>>> =
+            draws.iter().map(|draw| Vec::with_capacity(draw.paths)).collect();
+        let rows: Vec<(usize, usize)> = draws
+            .iter()
+            .enumerate()
+            .flat_map(|(place, draw)| (0..draw.paths).map(move |path| (place, path)))
+            .collect();
+        for rows in rows.chunks(DECODED_AT_ONCE) {
+            // The rows of a draw are side by side, so a part of all draws is a range of them.
+            let first = rows.first().map_or(0, |row| row.0);
+            let last = rows.last().map_or(0, |row| row.0);
+            let queries: Vec<Query> = draws[first..=last]
+                .iter()
+                .map(|draw| Query { agent: draw.agent, class: draw.class })
+                .collect();
+            let select: Vec<i64> = rows.iter().map(|row| (row.0 - first) as i64).collect();
+            let select = TensorData::new(select, [rows.len()]);
+            let select = Tensor::<1, Int>::from_data(select, &Device::flex());
+            let mut decoding = self.start(encoded, &queries)?.rows(&select);
+            let mut streams: Vec<Random> = rows
+                .iter()
+                .map(|&(place, path)| {
+                    let Draw { agent, class, .. } = draws[place];
+                    // A pedestrian, a class and a path have 24, 16 and 24 bits of the position.
+                    let position = (agent as u64) << 40 | (class as u64) << 24 | path as u64;
+                    Random::new(seed, Purpose::Path, position)
+                })
+                .collect();
+            let mut part: Vec<Vec<Point>> =
+                vec![Vec::with_capacity(self.config.future_steps); rows.len()];
+            for _ in 0..self.config.future_steps {
+                let raw = self.network.step(&mut decoding);
+                let noise: Vec<[f32; 3]> = streams.iter_mut().map(mixture::draw).collect();
+                let action = mixture::sample(&raw, &noise);
+                for (path, velocity) in part.iter_mut().zip(host(action.clone()).chunks_exact(2)) {
+                    let velocity = [f64::from(velocity[0]), f64::from(velocity[1])];
+                    path.push(onward(path, velocity, self.config.seconds_per_step));
+                }
+                decoding.act(action);
+            }
+            for (&(place, _), path) in rows.iter().zip(part) {
+                paths[place].push(path);
+            }
+        }
+        Ok(paths)
+    }
+
+    fn start(&self, encoded: &Encoded, queries: &[Query]) -> Result<Decoding> {
+        let (classes, logits) = (self.config.joint_classes(), self.config.logits());
+        let width = self.config.history_width + self.config.edge_width;
+        if encoded.x.len() != encoded.agents * width {
+            return Err(Error::data("encoded", "comes from a predictor of another shape"));
+        }
+        let rows = queries.len();
+        let mut z = vec![0.0; rows * logits];
+        let (mut x, mut present) = (Vec::with_capacity(rows * width), Vec::with_capacity(rows * 6));
+        for (query, z) in queries.iter().zip(z.chunks_exact_mut(logits)) {
+            let Query { agent, class } = *query;
+            if agent >= encoded.agents {
+                let problem = format!("must be below {}, but is {agent}", encoded.agents);
+                return Err(Error::data("agent", problem));
+            }
+            if class >= classes {
+                let problem = format!("must be below {classes}, but is {class}");
+                return Err(Error::data("class", problem));
+            }
+            for (variable, part) in self.config.split(class).into_iter().enumerate() {
+                z[variable * self.config.classes + part] = 1.0;
+            }
+            x.extend_from_slice(encoded.encoding(agent));
+            present.extend_from_slice(row(&encoded.present, agent, encoded.agents));
+        }
+        Ok(self.network.start(
+            tensor(z, [rows, logits]),
+            tensor(x, [rows, width]),
+            tensor(present, [rows, 6]),
+        ))
+    }
+
+    /// The weights as the bytes of a safetensors file, named and laid out as PyTorch has them.
+    pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
+        let description = Description { behaviour: self.config.clone() };
+        Tensors::of(&self.network).to_bytes(precision, &description)
+    }
+
+    /// From the bytes of such a file.
+    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
+        let (tensors, Description { behaviour: config }) = Tensors::from_bytes(bytes)?;
+        config.check()?;
+        let make = || Network::new(&config, &mut Initialiser::new(0));
+        let network = tensors.into_network(Network::size(&config), make)?;
+        Ok(Self::of(config, &network))
+    }
+}
+
+impl Forecast {
+    fn go(&mut self, velocity: Point, covariance: [f64; 3], seconds: f64) {
+        self.mean.push(onward(&self.mean, velocity, seconds));
+        let mut sum = self.covariance.last().copied().unwrap_or_default();
+        for (sum, added) in sum.iter_mut().zip(covariance) {
+            *sum += added * seconds * seconds;
+        }
+        self.covariance.push(sum);
+    }
+}
+
+/// The position after the last of a path.
+fn onward(path: &[Point], velocity: Point, seconds: f64) -> Point {
+    let [x, y] = path.last().copied().unwrap_or_default();
+    [x + velocity[0] * seconds, y + velocity[1] * seconds]
+}
