@@ -3,7 +3,7 @@
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use shafer_data::dataset::{Scene, Track, Window, WindowShape};
+use shafer_data::dataset::{Differences, Scene, Track, Window, WindowShape};
 
 /// Any window of at least so many steps.
 fn shape(least_history: usize, least_future: usize) -> WindowShape {
@@ -196,4 +196,30 @@ fn random_steps_are_different_and_cover_the_scene() {
         seen.extend(steps);
     }
     assert_eq!(seen.len(), 10);
+}
+
+/// Against NumPy: `np.gradient([0, 0.4, 1.2, 2.4, 2.4], 0.4)` is 1, 1.5, 2.5, 1.5, 0, and of that again
+/// 1.25, 1.875, 0, -3.125, -3.75.
+#[test]
+fn central_differences_are_those_of_numpy() {
+    let lines: Vec<String> = [0.0, 0.4, 1.2, 2.4, 2.4]
+        .iter()
+        .enumerate()
+        .map(|(step, x)| format!("{} 1 {x} 0", 10 * step))
+        .collect();
+    let scene = Scene::parse("street", lines.join("\n").as_bytes()).unwrap();
+    let central = WindowShape { differences: Differences::Central, ..shape(1, 0) };
+    let window = scene.windows_at(&[40], &central).unwrap().remove(0);
+    let column = |at: usize| -> Vec<f64> { window.history.iter().map(|s| s[at]).collect() };
+    for (found, expected) in
+        [(column(2), [1.0, 1.5, 2.5, 1.5, 0.0]), (column(4), [1.25, 1.875, 0.0, -3.125, -3.75])]
+    {
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
+        }
+    }
+    // A pedestrian who is seen once stands still.
+    let once = Scene::parse("street", b"0 1 3 4").unwrap();
+    let none = WindowShape { differences: Differences::Central, ..shape(0, 0) };
+    assert_eq!(once.windows(&none).unwrap()[0].history, [[0.0; 6]]);
 }

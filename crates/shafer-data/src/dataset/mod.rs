@@ -31,4 +31,4 @@ pub use scene::{FRAME_STEP, SECONDS_PER_STEP, Scene, Track};
 pub use subset::{shuffle, stratified};
 pub use tree::walk;
 pub use verify::Check;
-pub use windows::{State, Window, WindowShape, windows_of};
+pub use windows::{Differences, State, Window, WindowShape, windows_of};

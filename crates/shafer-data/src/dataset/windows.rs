@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::scene::{FRAME_STEP, SECONDS_PER_STEP, Scene, Track};
 use super::subset::shuffle;
@@ -49,6 +50,19 @@ impl Window {
     }
 }
 
+/// How velocities come from positions, and accelerations from velocities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Differences {
+    /// From the step before: nothing of a history tells of the future.
+    #[default]
+    Backward,
+    /// From the step before and the step after, as NumPy's `gradient` has it, which the code of
+    /// Trajectron++ used when the paper was written. The state at present then knows of the next two steps.
+    /// It is there for comparison with numbers made that way, and for nothing else.
+    Central,
+}
+
 /// How far windows reach, and which ones count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowShape {
@@ -62,13 +76,21 @@ pub struct WindowShape {
     pub least_future: usize,
     /// Who is not farther away at present, in metres, is a neighbour.
     pub radius: f64,
+    /// What velocities and accelerations are.
+    pub differences: Differences,
 }
 
 impl WindowShape {
     /// Whole windows, to train on and to test with: at least one step of history, up to 8, and a future
     /// of 12 steps.
-    pub const WHOLE: Self =
-        Self { history: 8, least_history: 1, future: 12, least_future: 12, radius: 3.0 };
+    pub const WHOLE: Self = Self {
+        history: 8,
+        least_history: 1,
+        future: 12,
+        least_future: 12,
+        radius: 3.0,
+        differences: Differences::Backward,
+    };
 
     /// Every pedestrian who was seen before the present, with whatever future there is.
     pub const ANY_FUTURE: Self = Self { least_future: 0, ..Self::WHOLE };
@@ -112,7 +134,7 @@ impl Scene {
     /// # Ok::<(), shafer_data::Error>(())
     /// ```
     pub fn windows(&self, shape: &WindowShape) -> Result<Vec<Window>> {
-        let seen = Seen::of(self)?;
+        let seen = Seen::of(self, shape.differences)?;
         shape.check()?;
         Ok(seen.frames.keys().flat_map(|&frame| seen.windows_at(frame, shape)).collect())
     }
@@ -120,7 +142,7 @@ impl Scene {
     /// The windows of this shape whose present is one of these frames; at a frame where nobody is, there
     /// are none.
     pub fn windows_at(&self, frames: &[u32], shape: &WindowShape) -> Result<Vec<Window>> {
-        let seen = Seen::of(self)?;
+        let seen = Seen::of(self, shape.differences)?;
         shape.check()?;
         Ok(frames.iter().flat_map(|&frame| seen.windows_at(frame, shape)).collect())
     }
@@ -141,7 +163,7 @@ impl Scene {
     /// # Ok::<(), shafer_data::Error>(())
     /// ```
     pub fn random_steps<R: Rng + ?Sized>(&self, count: usize, rng: &mut R) -> Result<Vec<u32>> {
-        let seen = Seen::of(self)?;
+        let seen = Seen::of(self, Differences::Backward)?;
         let (Some(first), Some(last)) = (seen.frames.keys().next(), seen.frames.keys().last())
         else {
             return Ok(Vec::new());
@@ -211,7 +233,7 @@ struct States {
 
 impl Seen {
     /// The fields of a scene are anybody's to fill, so they are checked.
-    fn of(scene: &Scene) -> Result<Self> {
+    fn of(scene: &Scene, differences: Differences) -> Result<Self> {
         let mut frames: BTreeMap<u32, Vec<[usize; 2]>> = BTreeMap::new();
         for (track, Track { agent, frames: seen, positions }) in scene.tracks.iter().enumerate() {
             let wrong = |problem: &str| {
@@ -231,7 +253,8 @@ impl Seen {
                 frames.entry(frame).or_default().push([track, place]);
             }
         }
-        Ok(Self { tracks: scene.tracks.iter().map(States::of).collect(), frames })
+        let states = |track| States::of(track, differences);
+        Ok(Self { tracks: scene.tracks.iter().map(states).collect(), frames })
     }
 
     fn windows_at(&self, frame: u32, shape: &WindowShape) -> impl Iterator<Item = Window> {
@@ -276,23 +299,14 @@ impl Seen {
 }
 
 impl States {
-    fn of(track: &Track) -> Self {
+    fn of(track: &Track, differences: Differences) -> Self {
         let mut states: Vec<State> = track.positions.iter().map(|&p| at(p)).collect();
         let mut stretch = Vec::with_capacity(states.len());
         for range in track.stretches() {
             stretch.extend(std::iter::repeat_n([range.start, range.end], range.len()));
-            let states = &mut states[range];
-            for i in 1..states.len() {
-                let before = states[i - 1];
-                for axis in 0..2 {
-                    let velocity = (states[i][axis] - before[axis]) / SECONDS_PER_STEP;
-                    states[i][2 + axis] = velocity;
-                    if i == 1 {
-                        states[0][2 + axis] = velocity;
-                    } else {
-                        states[i][4 + axis] = (velocity - before[2 + axis]) / SECONDS_PER_STEP;
-                    }
-                }
+            match differences {
+                Differences::Backward => backward(&mut states[range]),
+                Differences::Central => central(&mut states[range]),
             }
         }
         Self { agent: track.agent, states, stretch }
@@ -307,6 +321,35 @@ impl States {
         }
         let first = start.max((place + 1).saturating_sub(steps));
         self.states[first..=place].iter().map(|&state| relative(state, origin)).collect()
+    }
+}
+
+/// Adds the velocities and accelerations of [`Differences::Backward`] to the positions of a stretch.
+fn backward(states: &mut [State]) {
+    for i in 1..states.len() {
+        let before = states[i - 1];
+        for axis in 0..2 {
+            let velocity = (states[i][axis] - before[axis]) / SECONDS_PER_STEP;
+            states[i][2 + axis] = velocity;
+            if i == 1 {
+                states[0][2 + axis] = velocity;
+            } else {
+                states[i][4 + axis] = (velocity - before[2 + axis]) / SECONDS_PER_STEP;
+            }
+        }
+    }
+}
+
+/// Adds those of [`Differences::Central`]; at the ends of the stretch they are one-sided.
+fn central(states: &mut [State]) {
+    let last = states.len() - 1;
+    for column in 0..4 {
+        for i in 0..=last {
+            let (before, after) = (i.saturating_sub(1), (i + 1).min(last));
+            let steps = (after - before).max(1) as f64;
+            let change = states[after][column] - states[before][column];
+            states[i][column + 2] = change / (steps * SECONDS_PER_STEP);
+        }
     }
 }
 

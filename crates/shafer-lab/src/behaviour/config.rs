@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use shafer_data::dataset::WindowShape;
+use shafer_data::dataset::{Differences, WindowShape};
 use shafer_nets::behaviour::{NetworkConfig, TrainingConfig};
 
 use crate::reproduce::{Experiment, Preset, configured};
@@ -61,6 +61,8 @@ pub(crate) struct Config {
     pub(crate) evaluation_seed: u64,
     /// In metres, between the end of a mode and the truth.
     pub(crate) distances: Vec<f64>,
+    /// What velocities and accelerations are, in training and in tests.
+    pub(crate) differences: Differences,
     pub(crate) network: NetworkConfig,
     pub(crate) training: TrainingConfig,
 }
@@ -121,6 +123,7 @@ pub(super) fn shape(network: &NetworkConfig, before: usize, after: usize) -> Win
         future: network.future_steps,
         least_future: after,
         radius: network.position_scale,
+        differences: Differences::Backward,
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
-use shafer_data::dataset::{Scene, Set, Split, Window, windows_of};
+use shafer_data::dataset::{Scene, Set, Split, Window, WindowShape, windows_of};
 use shafer_nets::behaviour::{Example, Observation};
 
 use super::config::{Config, shape};
@@ -38,7 +38,10 @@ impl Fold {
         config: &Config,
     ) -> Result<Self> {
         let network = &config.network;
-        let whole = shape(network, 1, network.future_steps);
+        let whole = WindowShape {
+            differences: config.differences,
+            ..shape(network, 1, network.future_steps)
+        };
         let examples = windows_of(&set.scenes(name, Split::Train, folders)?, &whole)?
             .iter()
             .map(|window| Example::new(&window.history, &window.neighbours, &window.future))
@@ -59,8 +62,9 @@ impl Fold {
 fn slice(scene: &Scene, config: &Config) -> Result<Vec<Window>> {
     let mut random = ChaCha8Rng::seed_from_u64(config.evaluation_seed);
     let steps = scene.random_steps(config.time_steps, &mut random)?;
-    let agents =
-        scene.windows_at(&steps, &shape(&config.network, config.network.history_steps, 1))?;
+    let whole_history = shape(&config.network, config.network.history_steps, 1);
+    let shape = WindowShape { differences: config.differences, ..whole_history };
+    let agents = scene.windows_at(&steps, &shape)?;
     if agents.is_empty() {
         bail!("{}: nobody is there at any of {} random time steps", scene.name, steps.len());
     }
