@@ -92,12 +92,11 @@ pub(crate) fn draw(random: &mut Random) -> [f32; 3] {
 pub(crate) fn sample(raw: &Tensor<2>, noise: &[[f32; 3]]) -> Tensor<2> {
     let [rows, width] = raw.dims();
     let components = width / PARAMETERS;
-    let numbers = host(raw.clone().inner());
+    let logits = host(raw.clone().inner().slice([0..rows, 0..components]));
     let mut chosen = vec![0.0; rows * components];
-    for ((row, chosen), noise) in
-        numbers.chunks_exact(width).zip(chosen.chunks_exact_mut(components)).zip(noise)
-    {
-        chosen[choose(&row[..components], noise[0])] = 1.0;
+    let each = logits.chunks_exact(components).zip(chosen.chunks_exact_mut(components));
+    for ((logits, chosen), noise) in each.zip(noise) {
+        chosen[choose(logits, noise[0])] = 1.0;
     }
     let kinds = raw.clone().reshape([rows, PARAMETERS, components]);
     let kinds = kinds * tensor(chosen, [rows, 1, components]);
