@@ -217,13 +217,13 @@ const LONGEST: u32 = 10_000_000;
 
 /// A scene by frames.
 struct Seen {
-    tracks: Vec<States>,
+    tracks: Vec<Walk>,
     /// Who is there: the track, and the place in it.
     frames: BTreeMap<u32, Vec<[usize; 2]>>,
 }
 
 /// A track with its velocities and accelerations.
-struct States {
+struct Walk {
     agent: u32,
     /// Positions are those in the scene.
     states: Vec<State>,
@@ -253,7 +253,7 @@ impl Seen {
                 frames.entry(frame).or_default().push([track, place]);
             }
         }
-        let states = |track| States::of(track, differences);
+        let states = |track| Walk::of(track, differences);
         Ok(Self { tracks: scene.tracks.iter().map(states).collect(), frames })
     }
 
@@ -298,7 +298,7 @@ impl Seen {
     }
 }
 
-impl States {
+impl Walk {
     fn of(track: &Track, differences: Differences) -> Self {
         let mut states: Vec<State> = track.positions.iter().map(|&p| at(p)).collect();
         let mut stretch = Vec::with_capacity(states.len());
