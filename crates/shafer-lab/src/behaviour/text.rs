@@ -39,7 +39,7 @@ fn scene_text(name: &str, scene: &SceneResults, results: &BehaviourResults) -> S
             let _ = write!(text, "{method:>18}");
         }
         text.push('\n');
-        for row in 0..3 {
+        for (row, theirs) in theirs.iter().enumerate() {
             let mut label = "";
             let mut cells = String::new();
             for method in paper::METHODS {
@@ -51,7 +51,7 @@ fn scene_text(name: &str, scene: &SceneResults, results: &BehaviourResults) -> S
             let _ = writeln!(text, "  {label:<24}{cells}");
             if beside {
                 let _ = write!(text, "  {:<24}", "  the paper");
-                for (mean, error) in theirs[row] {
+                for (mean, error) in theirs {
                     let _ = write!(text, "{:>18}", format!("{mean:.3} ± {error:.3}"));
                 }
                 text.push('\n');
