@@ -11,8 +11,8 @@ fn shape(least_history: usize, least_future: usize) -> WindowShape {
 }
 
 fn scene(lines: &[(u32, u32, f64, f64)]) -> Scene {
-    let text: String = lines.iter().map(|(f, a, x, y)| format!("{f} {a} {x} {y}\n")).collect();
-    Scene::parse("made up", text.as_bytes()).unwrap()
+    let lines: Vec<String> = lines.iter().map(|(f, a, x, y)| format!("{f} {a} {x} {y}")).collect();
+    Scene::parse("made up", lines.join("\n").as_bytes()).unwrap()
 }
 
 fn at(windows: &[Window], agent: u32, frame: u32) -> &Window {

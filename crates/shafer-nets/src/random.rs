@@ -16,8 +16,8 @@ pub(crate) enum Purpose {
     Noise = 2,
     /// What a recurrent decoder draws from its own predictions in an iteration.
     Feedback = 3,
-    /// The angles that the examples of an iteration are turned by.
-    Rotation = 4,
+    /// The angles that the examples of an iteration are turned by, and how much larger they are made.
+    Augmentation = 4,
     /// A random path of a prediction.
     Path = 5,
 }

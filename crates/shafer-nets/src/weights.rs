@@ -40,7 +40,9 @@ pub(crate) struct Stored {
 
 /// The numbers of a tensor.
 pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().iter::<f32>().collect()
+    let data = tensor.into_data();
+    // Converted number by number only if it must be.
+    data.as_slice().map_or_else(|_| data.iter().collect(), <[f32]>::to_vec)
 }
 
 /// Between our layout and that of files; its own inverse.

@@ -195,13 +195,13 @@ const LONGEST: u32 = 10_000_000;
 
 /// A scene by frames.
 struct Seen {
-    tracks: Vec<States>,
+    tracks: Vec<Walk>,
     /// Who is there: the track, and the place in it.
     frames: BTreeMap<u32, Vec<[usize; 2]>>,
 }
 
 /// A track with its velocities and accelerations.
-struct States {
+struct Walk {
     agent: u32,
     /// Positions are those in the scene.
     states: Vec<State>,
@@ -231,7 +231,7 @@ impl Seen {
                 frames.entry(frame).or_default().push([track, place]);
             }
         }
-        Ok(Self { tracks: scene.tracks.iter().map(States::of).collect(), frames })
+        Ok(Self { tracks: scene.tracks.iter().map(Walk::of).collect(), frames })
     }
 
     fn windows_at(&self, frame: u32, shape: &WindowShape) -> impl Iterator<Item = Window> {
@@ -275,7 +275,7 @@ impl Seen {
     }
 }
 
-impl States {
+impl Walk {
     fn of(track: &Track) -> Self {
         let mut states: Vec<State> = track.positions.iter().map(|&p| at(p)).collect();
         let mut stretch = Vec::with_capacity(states.len());

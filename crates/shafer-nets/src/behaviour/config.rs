@@ -197,6 +197,9 @@ pub struct TrainingConfig {
     pub feedback: Feedback,
     /// Whether every example is turned by a random angle each time it is used.
     pub rotate: bool,
+    /// Every example is made larger or smaller each time it is used, by a random factor of at most this.
+    /// With 1, none is. All ratios are equally likely on a logarithmic scale.
+    pub stretch: f64,
 }
 
 /// A value that falls from iteration to iteration.
@@ -273,6 +276,7 @@ impl Default for TrainingConfig {
             likelihood: Likelihood::Positions,
             feedback: Feedback::Sample,
             rotate: false,
+            stretch: 1.0,
         }
     }
 }
@@ -301,6 +305,10 @@ impl TrainingConfig {
                 let problem = format!("must be a number of at least 0, but is {value}");
                 return Err(Error::config(key, problem));
             }
+        }
+        if !(self.stretch.is_finite() && self.stretch >= 1.0) {
+            let problem = format!("must be a number of at least 1, but is {}", self.stretch);
+            return Err(Error::config("stretch", problem));
         }
         if self.density_ceiling.is_nan() {
             return Err(Error::config("density_ceiling", "must be a number, but is NaN"));

@@ -89,9 +89,10 @@ impl Example {
         [&self.observation.history, &self.observation.neighbours, &self.future]
     }
 
-    /// Turned about the present position.
-    pub(super) fn rotated(&self, angle: f32) -> Self {
+    /// Turned about the present position by an angle, and so many times as large.
+    pub(super) fn turned(&self, angle: f32, factor: f32) -> Self {
         let (sin, cos) = angle.sin_cos();
+        let (sin, cos) = (factor * sin, factor * cos);
         let turn = |states: &[[f32; 6]]| -> Vec<[f32; 6]> {
             let turned = |&[x, y, u, v, a, b]: &[f32; 6]| {
                 let turn = |x: f32, y: f32| (cos * x - sin * y, sin * x + cos * y);

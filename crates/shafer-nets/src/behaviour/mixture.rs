@@ -19,14 +19,14 @@ const CORRELATION: f64 = 0.99;
 
 /// The logarithm of the density of velocities, rows x steps x 2, under their mixtures, rows x steps x
 /// numbers: rows x steps x 1.
-pub(crate) fn velocity_log_density(raw: Tensor<3>, truth: Tensor<3>) -> Tensor<3> {
+pub(crate) fn velocity_log_density(raw: &Tensor<3>, truth: Tensor<3>) -> Tensor<3> {
     let Gaussians { log_weights, means, covariances } = Gaussians::of(raw);
     log_density(log_weights, means, covariances, truth)
 }
 
 /// The same of the positions that come of going on for `seconds` with each velocity. Each component
 /// keeps to itself: its means add up over the steps, and so do its covariances.
-pub(crate) fn position_log_density(raw: Tensor<3>, truth: Tensor<3>, seconds: f64) -> Tensor<3> {
+pub(crate) fn position_log_density(raw: &Tensor<3>, truth: Tensor<3>, seconds: f64) -> Tensor<3> {
     let Gaussians { log_weights, means, covariances } = Gaussians::of(raw);
     let means = means.map(|mean| mean.cumsum(1).mul_scalar(seconds));
     let covariances = covariances.map(|c| c.cumsum(1).mul_scalar(seconds * seconds));
@@ -43,7 +43,7 @@ struct Gaussians {
 }
 
 impl Gaussians {
-    fn of(raw: Tensor<3>) -> Self {
+    fn of(raw: &Tensor<3>) -> Self {
         let [rows, steps, width] = raw.dims();
         let components = width / PARAMETERS;
         let part = |i: usize| {
@@ -92,12 +92,11 @@ pub(crate) fn draw(random: &mut Random) -> [f32; 3] {
 pub(crate) fn sample(raw: &Tensor<2>, noise: &[[f32; 3]]) -> Tensor<2> {
     let [rows, width] = raw.dims();
     let components = width / PARAMETERS;
-    let numbers = host(raw.clone().inner());
+    let logits = host(raw.clone().inner().slice([0..rows, 0..components]));
     let mut chosen = vec![0.0; rows * components];
-    for ((row, chosen), noise) in
-        numbers.chunks_exact(width).zip(chosen.chunks_exact_mut(components)).zip(noise)
-    {
-        chosen[choose(&row[..components], noise[0])] = 1.0;
+    let each = logits.chunks_exact(components).zip(chosen.chunks_exact_mut(components));
+    for ((logits, chosen), noise) in each.zip(noise) {
+        chosen[choose(logits, noise[0])] = 1.0;
     }
     let kinds = raw.clone().reshape([rows, PARAMETERS, components]);
     let kinds = kinds * tensor(chosen, [rows, 1, components]);

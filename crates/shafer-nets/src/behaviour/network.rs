@@ -178,11 +178,11 @@ impl Network {
         let density = match training.likelihood {
             Likelihood::Positions => {
                 let by = config.seconds_per_step;
-                mixture::position_log_density(raw, batch.positions.clone(), by)
+                mixture::position_log_density(&raw, batch.positions.clone(), by)
             }
             Likelihood::Velocities => {
                 let truth = Tensor::stack(batch.velocities.clone(), 1);
-                mixture::velocity_log_density(raw, truth)
+                mixture::velocity_log_density(&raw, truth)
             }
         };
         let density = density.clamp_max(training.density_ceiling);

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::config::{Config, NetworkConfig};
+use super::config::{Config, NetworkConfig, TrainingConfig};
 use super::example::{self, Example};
 use super::mixture;
 use super::network::{Batch, Network, Noise, Terms, tensor};
@@ -219,15 +219,18 @@ impl<'a> Trainer<'a> {
     }
 
     fn next_examples(&self) -> Vec<Example> {
-        let mut random = Random::new(self.seed, Purpose::Rotation, self.batches.iteration());
+        let TrainingConfig { rotate, stretch, .. } = self.config.training;
+        let mut random = Random::new(self.seed, Purpose::Augmentation, self.batches.iteration());
         let examples = self.batches.rows().iter().map(|&row| &self.examples[row as usize]);
         examples
             .map(|example| {
-                if self.config.training.rotate {
-                    example.rotated(random.uniform() * std::f32::consts::TAU)
+                let angle = if rotate { random.uniform() * std::f32::consts::TAU } else { 0.0 };
+                let factor = if stretch > 1.0 {
+                    (stretch.ln() as f32 * (2.0 * random.uniform() - 1.0)).exp()
                 } else {
-                    example.clone()
-                }
+                    1.0
+                };
+                example.turned(angle, factor)
             })
             .collect()
     }

@@ -22,15 +22,15 @@ pub(super) fn bernoulli<B: Backend>(
 }
 
 pub(super) fn lstm<B: Backend>(
-    gates: FloatTensor<B>,
-    state: FloatTensor<B>,
+    gates: &FloatTensor<B>,
+    state: &FloatTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let width = state.shape()[1] / 2;
-    let part = |i: usize| columns::<B>(&gates, i, width);
+    let part = |i: usize| columns::<B>(gates, i, width);
     let (input, forget, output) = (B::sigmoid(part(0)), B::sigmoid(part(1)), B::sigmoid(part(3)));
     let new = B::float_tanh(part(2));
     let cell = B::float_add(
-        B::float_mul(forget.clone(), columns::<B>(&state, 1, width)),
+        B::float_mul(forget.clone(), columns::<B>(state, 1, width)),
         B::float_mul(input.clone(), new.clone()),
     );
     let seen = B::float_tanh(cell.clone());
@@ -40,24 +40,24 @@ pub(super) fn lstm<B: Backend>(
 }
 
 pub(super) fn lstm_backward<B: Backend>(
-    gradient: FloatTensor<B>,
-    kept: FloatTensor<B>,
-    state: FloatTensor<B>,
+    gradient: &FloatTensor<B>,
+    kept: &FloatTensor<B>,
+    state: &FloatTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let width = state.shape()[1] / 2;
-    let [input, forget, new, output, seen] = [0, 1, 2, 3, 4].map(|i| columns::<B>(&kept, i, width));
+    let [input, forget, new, output, seen] = [0, 1, 2, 3, 4].map(|i| columns::<B>(kept, i, width));
     let one_less = |x: FloatTensor<B>| B::float_add_scalar(B::float_neg(x), Scalar::from(1.0));
     // The derivatives of the sigmoid and of the hyperbolic tangent, from their values.
     let sigmoid = |y: FloatTensor<B>| B::float_mul(y.clone(), one_less(y));
     let tanh = |y: FloatTensor<B>| one_less(B::float_mul(y.clone(), y));
     let product = |a: &FloatTensor<B>, b: &FloatTensor<B>| B::float_mul(a.clone(), b.clone());
-    let (hidden, cell) = (columns::<B>(&gradient, 0, width), columns::<B>(&gradient, 1, width));
+    let (hidden, cell) = (columns::<B>(gradient, 0, width), columns::<B>(gradient, 1, width));
     let through = B::float_mul(product(&hidden, &output), tanh(seen.clone()));
     let cell = B::float_add(cell, through);
     let gates = vec![
         B::float_mul(product(&cell, &new), sigmoid(input.clone())),
         B::float_mul(
-            B::float_mul(cell.clone(), columns::<B>(&state, 1, width)),
+            B::float_mul(cell.clone(), columns::<B>(state, 1, width)),
             sigmoid(forget.clone()),
         ),
         B::float_mul(product(&cell, &input), tanh(new)),

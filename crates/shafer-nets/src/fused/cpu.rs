@@ -332,12 +332,12 @@ mod tests {
             }
             let state = numbers(2, [3, 2 * width]);
             let (after, kept) = Flex::lstm(gates.clone(), state.clone());
-            let (expected, expected_kept) = composed::lstm::<Flex>(gates, state.clone());
+            let (expected, expected_kept) = composed::lstm::<Flex>(&gates, &state);
             assert_close(&after, &expected, 1e-6);
             assert_close(&kept, &expected_kept, 1e-6);
             let gradient = numbers(3, [3, 2 * width]);
             let found = Flex::lstm_backward(gradient.clone(), kept.clone(), state.clone());
-            let expected = composed::lstm_backward::<Flex>(gradient, kept, state);
+            let expected = composed::lstm_backward::<Flex>(&gradient, &kept, &state);
             assert_close(&found.0, &expected.0, 1e-6);
             assert_close(&found.1, &expected.1, 1e-6);
         }

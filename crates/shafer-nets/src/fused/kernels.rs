@@ -48,7 +48,7 @@ pub(crate) trait Kernels: Backend {
         gates: FloatTensor<Self>,
         state: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        composed::lstm::<Self>(gates, state)
+        composed::lstm::<Self>(&gates, &state)
     }
 
     /// The gradients with respect to the gates and the state before, from that with respect to the state,
@@ -58,7 +58,7 @@ pub(crate) trait Kernels: Backend {
         kept: FloatTensor<Self>,
         state: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        composed::lstm_backward::<Self>(gradient, kept, state)
+        composed::lstm_backward::<Self>(&gradient, &kept, &state)
     }
 
     /// A step of gradient descent.

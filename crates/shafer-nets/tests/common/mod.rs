@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 /// A parameter in a fixture.
 #[derive(Deserialize)]
-pub struct Parameter {
-    pub shape: Vec<usize>,
-    pub values: Vec<f32>,
+pub(crate) struct Parameter {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f32>,
 }
 
 /// The parameters of a file of single precision, by name.
-pub fn parameters(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
+pub(crate) fn parameters(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
     let file = safetensors::SafeTensors::deserialize(bytes).unwrap();
     file.iter()
         .map(|(name, view)| {
@@ -24,7 +24,7 @@ pub fn parameters(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
 
 /// Whether a file has the parameters of a fixture, each to within 1e-4 of its largest value.
 #[track_caller]
-pub fn assert_parameters(bytes: &[u8], expected: &BTreeMap<String, Parameter>, case: &str) {
+pub(crate) fn assert_parameters(bytes: &[u8], expected: &BTreeMap<String, Parameter>, case: &str) {
     let found = parameters(bytes);
     assert!(found.keys().eq(expected.keys()), "{:?}", found.keys());
     for (name, expected) in expected {
