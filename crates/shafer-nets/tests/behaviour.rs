@@ -1,4 +1,4 @@
-//! Predictors of pedestrians, against PyTorch, SciPy and themselves.
+//! Predictors of pedestrians, against `PyTorch`, `SciPy` and themselves.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -221,17 +221,26 @@ fn small() -> Config {
         components: 3,
         ..NetworkConfig::default()
     };
-    let training = TrainingConfig { iterations: 7, batch_size: 16, ..TrainingConfig::default() };
+    let training = TrainingConfig {
+        iterations: 7,
+        batch_size: 16,
+        rotate: false,
+        stretch: 1.0,
+        ..TrainingConfig::default()
+    };
     Config { network, training }
 }
 
 #[test]
 fn a_killed_run_resumes_to_the_same_bits() {
     let examples = turning(40);
-    for (feedback, rotate) in [(Feedback::Sample, true), (Feedback::Truth, false)] {
+    for (feedback, rotate, stretch) in
+        [(Feedback::Sample, true, 2.0), (Feedback::Truth, false, 1.0)]
+    {
         let mut config = small();
         config.training.feedback = feedback;
         config.training.rotate = rotate;
+        config.training.stretch = stretch;
         let finish = |mut trainer: Trainer<'_>| {
             let mut losses = Vec::new();
             while let Some(step) = trainer.step().unwrap() {
@@ -449,6 +458,10 @@ fn what_cannot_be_is_refused_by_name() {
     assert_eq!(
         refused(|c| c.training.kl_floor = -1.0),
         "kl_floor must be a number of at least 0, but is -1",
+    );
+    assert_eq!(
+        refused(|c| c.training.stretch = 0.5),
+        "stretch must be a number of at least 1, but is 0.5",
     );
     let velocities = r#"{"training": {"likelihood": "velocities"}}"#;
     let config: Config = serde_json::from_str(velocities).unwrap();
