@@ -17,13 +17,8 @@ pub(super) fn text(results: &BehaviourResults) -> String {
 }
 
 fn scene_text(name: &str, scene: &SceneResults, results: &BehaviourResults) -> String {
-    let seeds = scene.seeds.len();
-    let mut text = format!(
-        "{name}: {} pedestrians, {seeds} {}",
-        scene.agents,
-        if seeds == 1 { "seed" } else { "seeds" }
-    );
-    let diverged = results.seeds - seeds.min(results.seeds);
+    let mut text = scene.title(name);
+    let diverged = results.seeds.saturating_sub(scene.seeds.len());
     if diverged > 0 {
         let _ = write!(text, " ({diverged} more diverged)");
     }
@@ -82,6 +77,18 @@ fn scene_text(name: &str, scene: &SceneResults, results: &BehaviourResults) -> S
     }
     text.push('\n');
     text
+}
+
+/// A number of trainings.
+pub(super) fn seeds(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "seed" } else { "seeds" })
+}
+
+impl SceneResults {
+    /// What its numbers are over.
+    pub(super) fn title(&self, name: &str) -> String {
+        format!("{name}: {} pedestrians, {}", self.agents, seeds(self.seeds.len()))
+    }
 }
 
 impl Metric {
