@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::folds::PAPER_SCENE;
 use super::paper;
 use super::results::{BehaviourResults, ByMethod, ErrorMetrics, Metric, SceneResults};
+use super::text::seeds;
 use crate::figure::colour::of_method;
 use crate::figure::{Figure, of_behaviour};
 use crate::method::EVIDENTIAL;
@@ -27,8 +28,9 @@ impl Drawable for BehaviourResults {
     fn page(&self, figures: &[Figure]) -> Result<String> {
         let facts = format!(
             "A network over {} joint latent classes is trained for each scene and seed, on the other \
-             scenes; every method reads the same logits. {} seeds.",
-            self.classes, self.seeds
+             scenes; every method reads the same logits. {}.",
+            self.classes,
+            seeds(self.seeds)
         );
         let number = |name: &str| (name == "paths").then_some(4);
         let scenes: Vec<&str> = self.scenes.keys().map(String::as_str).collect();
@@ -111,8 +113,7 @@ impl BehaviourResults {
                 of_method(method)
             );
         }
-        let caption = format!("{PAPER_SCENE}: {} pedestrians", scene.agents);
-        let mut html = table(&caption, &(head + "</tr>"));
+        let mut html = table(&scene.title(PAPER_SCENE), &(head + "</tr>"));
         let parts = [
             ("drawn", &scene.direct, &paper::DIRECT),
             ("best of the five most likely", &scene.top5, &paper::TOP),
@@ -169,8 +170,7 @@ impl BehaviourResults {
         for distance in &self.distances {
             let _ = write!(head, r#"<th scope="col">{distance} m</th>"#);
         }
-        let caption = format!("{name}: {} pedestrians, {} seeds", scene.agents, scene.seeds.len());
-        let mut html = table(&caption, &(head + "</tr>"));
+        let mut html = table(&scene.title(name), &(head + "</tr>"));
         for method in &self.methods {
             let _ = write!(
                 html,

@@ -167,7 +167,8 @@ impl BehaviourResults {
             for exemplar in &scene.exemplars {
                 let places = exemplar.history.iter().chain(&exemplar.truth);
                 let mut places = places.chain(exemplar.paths.iter().flatten());
-                if places.any(|place| place.iter().any(|x| !(x.abs() <= 1e6))) {
+                let near = |place: &[f64; 2]| place.iter().all(|x| x.abs() <= 1e6);
+                if places.any(|place| !near(place)) {
                     return wrong("a pedestrian is nowhere near");
                 }
                 if exemplar.history.is_empty() || exemplar.paths.len() != self.classes {

@@ -127,7 +127,8 @@ fn a_run_that_was_killed_ends_with_the_same_numbers() {
     // What a run that was killed leaves: the first seed after two iterations, the second not begun.
     {
         let config = Config::new(Preset::Smoke, Some(2), &tiny()).unwrap();
-        let fold = Fold::read("eth", set("ethucy").unwrap(), &[data.clone()], &config).unwrap();
+        let fold = Fold::read("eth", set("ethucy").unwrap(), std::slice::from_ref(&data), &config)
+            .unwrap();
         let folder = Folder::open(&killed, &config).unwrap();
         let mut trainer = Trainer::new(&config.nets(), &fold.examples, 0).unwrap();
         let mut record = record(0, false);
@@ -215,6 +216,9 @@ impl Case {
     }
 }
 
+/// From logits to a distribution.
+type Oracle = fn(&[f64]) -> Vec<f64>;
+
 fn softmax(row: &[f64]) -> Vec<f64> {
     let sum: f64 = row.iter().map(|l| l.exp()).sum();
     row.iter().map(|l| l.exp() / sum).collect()
@@ -259,7 +263,7 @@ fn displacement(path: &[Point], truth: &[Point]) -> [f64; 2] {
 #[test]
 fn one_pedestrian_against_plain_loops() {
     let Case { windows, predictor, config } = Case::new(&[]);
-    let oracles: [(&str, fn(&[f64]) -> Vec<f64>); 3] =
+    let oracles: [(&str, Oracle); 3] =
         [(SOFTMAX, softmax), (SPARSEMAX, sparsemax), (EVIDENTIAL, evidential)];
     let methods: Vec<_> = oracles
         .iter()

@@ -17,13 +17,8 @@ pub(super) fn text(results: &BehaviourResults) -> String {
 }
 
 fn scene_text(name: &str, scene: &SceneResults, results: &BehaviourResults) -> String {
-    let seeds = scene.seeds.len();
-    let mut text = format!(
-        "{name}: {} pedestrians, {seeds} {}",
-        scene.agents,
-        if seeds == 1 { "seed" } else { "seeds" }
-    );
-    let diverged = results.seeds - seeds.min(results.seeds);
+    let mut text = scene.title(name);
+    let diverged = results.seeds.saturating_sub(scene.seeds.len());
     if diverged > 0 {
         let _ = write!(text, " ({diverged} more diverged)");
     }
@@ -39,7 +34,7 @@ fn scene_text(name: &str, scene: &SceneResults, results: &BehaviourResults) -> S
             let _ = write!(text, "{method:>18}");
         }
         text.push('\n');
-        for row in 0..3 {
+        for (row, theirs) in theirs.iter().enumerate() {
             let mut label = "";
             let mut cells = String::new();
             for method in paper::METHODS {
@@ -51,7 +46,7 @@ fn scene_text(name: &str, scene: &SceneResults, results: &BehaviourResults) -> S
             let _ = writeln!(text, "  {label:<24}{cells}");
             if beside {
                 let _ = write!(text, "  {:<24}", "  the paper");
-                for (mean, error) in theirs[row] {
+                for (mean, error) in theirs {
                     let _ = write!(text, "{:>18}", format!("{mean:.3} ± {error:.3}"));
                 }
                 text.push('\n');
@@ -82,6 +77,18 @@ fn scene_text(name: &str, scene: &SceneResults, results: &BehaviourResults) -> S
     }
     text.push('\n');
     text
+}
+
+/// A number of trainings.
+pub(super) fn seeds(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "seed" } else { "seeds" })
+}
+
+impl SceneResults {
+    /// What its numbers are over.
+    pub(super) fn title(&self, name: &str) -> String {
+        format!("{name}: {} pedestrians, {}", self.agents, seeds(self.seeds.len()))
+    }
 }
 
 impl Metric {

@@ -47,26 +47,24 @@ pub(super) fn train(
         progress(config.training.iterations);
         return Ok(record);
     }
-    let (mut trainer, mut done) = match (folder.read_bytes(&state)?, folder.read(&part)?) {
-        (Some(bytes), Some(done)) => {
-            let trainer = Trainer::resume(&config.nets(), &fold.examples, seed, &bytes)
-                .with_context(|| {
-                    let state = folder.path().join(&state);
-                    format!("{}: remove it to have the training begin again", state.display())
-                })?;
-            (trainer, done)
-        }
-        _ => {
-            let done = TrainingRecord {
-                scene: fold.name.clone(),
-                seed,
-                diverged: false,
-                iterations: 0,
-                wall_seconds: 0.0,
-                losses: None,
-            };
-            (Trainer::new(&config.nets(), &fold.examples, seed)?, done)
-        }
+    let left = folder.read_bytes(&state)?.zip(folder.read(&part)?);
+    let (mut trainer, mut done) = if let Some((bytes, done)) = left {
+        let trainer =
+            Trainer::resume(&config.nets(), &fold.examples, seed, &bytes).with_context(|| {
+                let state = folder.path().join(&state);
+                format!("{}: remove it to have the training begin again", state.display())
+            })?;
+        (trainer, done)
+    } else {
+        let done = TrainingRecord {
+            scene: fold.name.clone(),
+            seed,
+            diverged: false,
+            iterations: 0,
+            wall_seconds: 0.0,
+            losses: None,
+        };
+        (Trainer::new(&config.nets(), &fold.examples, seed)?, done)
     };
     progress(trainer.iteration());
     let before = done.wall_seconds;

@@ -34,7 +34,7 @@ const ALL: LineStyle = LineStyle { colour: FAINT, dash: &[], width: 1.0 };
 /// Sparsemax keeps few of those that evidential keeps: a thin line upon a thick one shows both.
 fn kept_lines() -> [(&'static str, LineStyle); 2] {
     let line = |name, width| (name, LineStyle { colour: of_method(name), dash: &[], width });
-    [line(EVIDENTIAL, 4.6), line(SPARSEMAX, 2.0)]
+    [line(EVIDENTIAL, 3.2), line(SPARSEMAX, 1.4)]
 }
 
 /// A panel for each pedestrian; `None` without any.
@@ -55,7 +55,7 @@ pub(crate) fn paths(exemplars: &[Exemplar], note: &str) -> Option<Figure> {
         title: "Where pedestrians may go, and which modes are kept".to_owned(),
         note: format!(
             "Mean path of each joint class of latent variables, in metres from where the pedestrian is \
-             (black square). {note}"
+             (black square), and as much of the history as fits. {note}"
         ),
         legend,
         columns: 3,
@@ -64,15 +64,19 @@ pub(crate) fn paths(exemplars: &[Exemplar], note: &str) -> Option<Figure> {
 }
 
 const SIDE: f64 = 250.0;
+/// The states of the history that are shown whatever the scale: the present, and two steps before.
+const RECENT: usize = 3;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 40.0;
 const WORDS: f64 = 11.0;
 
 /// A map: both axes have the same scale.
 fn walk(title: &str, exemplar: &Exemplar) -> Drawing {
-    let paths = exemplar.paths.iter().chain([&exemplar.history, &exemplar.truth]);
+    // The future is what matters: of the history, what fits is shown, and some of it has to.
+    let recent = &exemplar.history[exemplar.history.len().saturating_sub(RECENT)..];
+    let paths = exemplar.paths.iter().flatten().chain(recent).chain(&exemplar.truth);
     let (mut low, mut high) = ([0.0_f64; 2], [0.0_f64; 2]);
-    for point in paths.flatten() {
+    for point in paths {
         for axis in 0..2 {
             low[axis] = low[axis].min(point[axis]);
             high[axis] = high[axis].max(point[axis]);
@@ -125,14 +129,17 @@ fn walk(title: &str, exemplar: &Exemplar) -> Drawing {
             let path = from_here(&exemplar.paths[class]);
             drawing.line(&path, style.stroke());
             if let Some([x, y]) = path.last() {
-                let half = 2.5 + style.width / 2.0;
+                let half = 1.8 + style.width / 2.0;
                 let at = [x - half, y - half];
                 drawing.rectangle(at, 2.0 * half, 2.0 * half, style.colour);
             }
         }
     }
-    if exemplar.history.len() > 1 {
-        let history: Vec<Point> = exemplar.history.iter().copied().map(place).collect();
+    let within =
+        |[x, y]: &Point| (left..=left + SIDE).contains(x) && (TOP..=TOP + SIDE).contains(y);
+    let history = exemplar.history.iter().rev().copied().map(place);
+    let history: Vec<Point> = history.take_while(within).collect();
+    if history.len() > 1 {
         drawing.line(&history, HISTORY.stroke());
     }
     if !exemplar.truth.is_empty() {
