@@ -163,8 +163,8 @@ fn ethucy_windows() {
     let slice = scene.windows_at(&steps, &WindowShape::PAPER).unwrap();
     assert!((150..280).contains(&slice.len()), "{}", slice.len());
     assert!(slice.iter().all(|window| window.history.len() == 9));
-    // Nobody walks at more than 4 m/s.
+    // Who runs for the tram is faster than all others, and no faster than people are.
     let fastest =
         slice.iter().flat_map(|w| &w.history).map(|s| s[2].hypot(s[3])).fold(0.0, f64::max);
-    assert!(fastest < 4.0, "{fastest}");
+    assert!(fastest < 8.0, "{fastest}");
 }
