@@ -63,7 +63,7 @@ impl Column {
 /// ];
 /// write_table(&path, &columns)?;
 /// // Columns of numbers can be read as an array.
-/// assert_eq!(shafer_data::list(&path)?[0].to_string(), "distance: f64 (2, 1)");
+/// assert_eq!(shafer_data::list(&path)?[0].to_string(), "f64 (2, 1)");
 ///
 /// let uneven = [("a", Column::Integers(vec![1])), ("b", Column::Integers(vec![]))];
 /// assert!(write_table(&path, &uneven).is_err());
