@@ -1,7 +1,7 @@
 //! Where pedestrians go: the paper's experiment of section 3.2, and predictions for scenes of one's own.
 //!
 //! A network gives logits over joint latent classes for each pedestrian. Each method makes a distribution of
-//! them; how well the paths of the classes foretell the truth is measured by [`reproduce`], and [`predict`]
+//! them; how well the paths of the classes foretell the truth is measured by [`reproduce`], and [`predict()`]
 //! decodes the classes that are kept.
 
 mod aggregate;
