@@ -262,17 +262,24 @@ fn what_is_trained_gets_better_and_is_told_apart() {
         })
         .map(|mean| -mean * mean.ln() - (1.0 - mean) * (1.0 - mean).ln())
         .sum();
-    // Which seeds learn to tell all stripes apart depends on how the processor rounds; most do.
-    let trained = (0..8).map(|seed| {
-        let mut trainer = Trainer::new(&config, examples, seed).unwrap();
-        let mut last = trainer.run_epoch().unwrap().unwrap();
-        while let Some(epoch) = trainer.run_epoch().unwrap() {
-            last = epoch;
-        }
-        (trainer, last)
-    });
-    let found = trained.into_iter().find(|(_, last)| last.losses.reconstruction < 0.6 * blind);
-    let (trainer, last) = found.expect("no seed learns more than the mean of all images");
+    let trained: Vec<_> = (0..8)
+        .map(|seed| {
+            let mut trainer = Trainer::new(&config, examples, seed).unwrap();
+            let mut last = trainer.run_epoch().unwrap().unwrap();
+            while let Some(epoch) = trainer.run_epoch().unwrap() {
+                last = epoch;
+            }
+            (trainer, last)
+        })
+        .collect();
+    // Every seed learns to tell some stripes apart, and some learn more of them; which ones depends on
+    // how the processor rounds.
+    for (seed, (_, last)) in trained.iter().enumerate() {
+        let loss = last.losses.reconstruction;
+        assert!(loss < 0.85 * blind, "seed {seed}: {loss}, not below most of {blind}");
+    }
+    let best = trained.into_iter().find(|(_, last)| last.losses.reconstruction < 0.6 * blind);
+    let (trainer, last) = best.expect("no seed learns more than some");
     // Six batches an epoch: the first and the last are recorded.
     assert_eq!(last.checkpoints.iter().map(|c| c.batch).collect::<Vec<_>>(), [0, 5]);
     assert_eq!(last.checkpoints[1].prior, trainer.prior_snapshot());
