@@ -35,15 +35,16 @@ impl Drawable for BehaviourResults {
         let number = |name: &str| (name == "paths").then_some(4);
         let scenes: Vec<&str> = self.scenes.keys().map(String::as_str).collect();
         let data_set = format!("ETH/UCY: {}", scenes.join(", "));
-        let provenance =
-            report::provenance(&self.revision, &self.machine, self.wall_seconds, &data_set);
+        let (machine, seconds) = (&self.machine, self.wall_seconds);
+        let made = report::made(&self.revision, machine, seconds, &data_set, &self.config)?;
         let all = |of: fn(&Self, &str, &SceneResults) -> String| -> String {
             self.ordered_scenes().map(|(name, scene)| of(self, name, scene)).collect()
         };
-        Ok(filled(
+        let title = "Pedestrians: the paper's experiment and ours";
+        let body = filled(
             PAGE,
             &[
-                ("style", &report::style()),
+                ("title", &escaped(title)),
                 ("facts", &escaped(&facts)),
                 ("notes", &self.notes()),
                 ("paper", &self.beside_paper()),
@@ -51,10 +52,10 @@ impl Drawable for BehaviourResults {
                 ("values", &all(Self::values)),
                 ("decoding", &self.decoding()),
                 ("seeds", &self.trainings()),
-                ("provenance", &provenance),
-                ("config", &escaped(&serde_json::to_string_pretty(&self.config)?)),
+                ("made", &made),
             ],
-        ))
+        );
+        Ok(report::document("report", title, &body))
     }
 }
 

@@ -11,7 +11,7 @@ use super::svg;
 use super::table::COLUMNS;
 use super::{Comparison, MethodReport};
 use crate::figure::colour::{Colour, of_method};
-use crate::page::{self, escaped, filled};
+use crate::page::{Document, escaped, filled};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -32,13 +32,12 @@ pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String>
     for note in comparison.notes() {
         let _ = write!(notes, "<li>{}</li>", escaped(&note));
     }
-    Ok(filled(
+    let body = filled(
         PAGE,
         &[
             ("input", &escaped(&comparison.input)),
             ("facts", &escaped(&facts)),
             ("notes", &notes),
-            ("style", &[page::STYLE, STYLE].concat()),
             ("means", &means(comparison)),
             ("histograms", &histograms(comparison)),
             ("scale", scale(comparison)),
@@ -47,7 +46,9 @@ pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String>
             ("data", &data(comparison, labels)?),
             ("script", SCRIPT),
         ],
-    ))
+    );
+    let title = &format!("Methods compared: {}", comparison.input);
+    Ok(Document { command: "compare", title, style: STYLE, scripts: true, body: &body }.html())
 }
 
 fn coloured(comparison: &Comparison) -> impl Iterator<Item = (&MethodReport, Colour)> {
@@ -190,7 +191,6 @@ mod tests {
             "input",
             "facts",
             "notes",
-            "style",
             "means",
             "histograms",
             "scale",

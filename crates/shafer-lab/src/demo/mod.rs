@@ -43,6 +43,7 @@ const NETWORKS: [Embedded; 3] = embedded!["mnist", "fashion", "notmnist"];
 
 /// As in the paper's figure.
 const SAMPLES: usize = 25;
+const TITLE: &str = "Sparse without losing modes";
 const PAGE: &str = include_str!("page.html");
 const METHODS: [&str; 3] = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
 
@@ -94,7 +95,8 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
         "<section class=\"set\"><h2>Pedestrians: where they go</h2></section>\n{}",
         report::figure_sections("pedestrians", &figure, |_| None)?
     );
-    let page = filled(PAGE, &[("style", &report::style()), ("sections", &sections)]);
+    let body = filled(PAGE, &[("title", TITLE), ("sections", &sections)]);
+    let page = report::document("demo", TITLE, &body);
     let report = out.join("report.html");
     report::write(&report, page.as_bytes())?;
     let networks = results

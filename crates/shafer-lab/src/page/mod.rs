@@ -1,7 +1,38 @@
 //! What pages for a browser share: one look, and how values get into a template.
 
 /// The look of all pages, in light and in dark.
-pub(crate) const STYLE: &str = include_str!("base.css");
+const STYLE: &str = include_str!("base.css");
+const DOCUMENT: &str = include_str!("document.html");
+
+/// A page that needs nothing but itself, and may ask for nothing else.
+pub(crate) struct Document<'a> {
+    /// The command that makes it.
+    pub(crate) command: &'a str,
+    /// As text.
+    pub(crate) title: &'a str,
+    /// What its look has besides that of all pages.
+    pub(crate) style: &'a str,
+    /// Whether a script of its own may run.
+    pub(crate) scripts: bool,
+    /// As markup.
+    pub(crate) body: &'a str,
+}
+
+impl Document<'_> {
+    pub(crate) fn html(&self) -> String {
+        let scripts = if self.scripts { "script-src 'unsafe-inline'; " } else { "" };
+        filled(
+            DOCUMENT,
+            &[
+                ("command", self.command),
+                ("title", &escaped(self.title)),
+                ("style", &[STYLE, self.style].concat()),
+                ("scripts", scripts),
+                ("body", self.body),
+            ],
+        )
+    }
+}
 
 /// Puts values in the places of a template that bear their names: `{{name}}`. What is put in is not
 /// looked at again, so that a file called `{{data}}` is no more than that.

@@ -9,7 +9,7 @@ use super::tables;
 use crate::experiment::{Final, ImageResults, TargetFrom, Training};
 use crate::figure::colour::{GRID, INK, SOFT, WRONG};
 use crate::figure::{Figure, Paper};
-use crate::page::{self, escaped, filled};
+use crate::page::{Document, escaped, filled};
 use crate::paper::{self, DataSet};
 
 const PAGE: &str = include_str!("page.html");
@@ -26,11 +26,18 @@ pub(super) fn html(results: &ImageResults, figures: &[Figure]) -> Result<String>
         TargetFrom::LastCheckpoint => "The target comes from the last checkpoint.",
         TargetFrom::EachCheckpoint => "Each checkpoint has a target of its own.",
     };
-    Ok(filled(
+    let title = format!("{title}: the paper's experiment and ours");
+    let made = made(
+        &results.revision,
+        &results.machine,
+        results.wall_seconds,
+        &results.data_set,
+        &results.config,
+    )?;
+    let body = filled(
         PAGE,
         &[
-            ("title", &escaped(title)),
-            ("style", &style()),
+            ("title", &escaped(&title)),
             ("facts", &escaped(&facts)),
             ("notes", &notes(results)),
             ("claims", &claims(results)),
@@ -39,23 +46,20 @@ pub(super) fn html(results: &ImageResults, figures: &[Figure]) -> Result<String>
             ("improvement", &tables::improvements(results)),
             ("figures", &image_figures(results, figures)?),
             ("seeds", &seeds(results)),
-            (
-                "provenance",
-                &provenance(
-                    &results.revision,
-                    &results.machine,
-                    results.wall_seconds,
-                    &results.data_set,
-                ),
-            ),
-            ("config", &escaped(&serde_json::to_string_pretty(&results.config)?)),
+            ("made", &made),
         ],
-    ))
+    );
+    Ok(document("report", &title, &body))
+}
+
+/// A page in the look of reports.
+pub(crate) fn document(command: &str, title: &str, body: &str) -> String {
+    Document { command, title, style: &style(), scripts: false, body }.html()
 }
 
 /// The look. What figures draw in the colours of paper and ink follows the page, light or dark.
-pub(crate) fn style() -> String {
-    let mut style = [page::STYLE, STYLE].concat();
+fn style() -> String {
+    let mut style = STYLE.to_owned();
     for (colour, name) in [(INK, "ink"), (SOFT, "soft"), (GRID, "line"), (WRONG, "wrong")] {
         let _ = writeln!(style, r#"svg [fill="{colour}"] {{ fill: var(--{name}); }}"#);
         let _ = writeln!(style, r#"svg [stroke="{colour}"] {{ stroke: var(--{name}); }}"#);
@@ -223,19 +227,25 @@ fn seeds(results: &ImageResults) -> String {
     html + "</tbody></table></div></details>"
 }
 
-/// Where numbers come from, as the entries of a list.
-pub(crate) fn provenance(
+/// The section that says where the numbers come from.
+pub(crate) fn made(
     revision: &str,
     machine: &str,
     wall_seconds: f64,
     data_set: &str,
-) -> String {
+    config: &serde_json::Value,
+) -> Result<String> {
     let time = format!("{wall_seconds:.1} s for the whole run");
     let facts =
         [("revision", revision), ("machine", machine), ("time", &time), ("data set", data_set)];
-    let mut html = String::new();
+    let mut html = "<section>\n<h2>How it was made</h2>\n<dl class=\"facts\">".to_owned();
     for (name, fact) in facts {
         let _ = write!(html, "<dt>{name}</dt><dd>{}</dd>", escaped(fact));
     }
-    html
+    let config = escaped(&serde_json::to_string_pretty(config)?);
+    let _ = writeln!(
+        html,
+        "</dl>\n<details><summary>Configuration</summary><pre>{config}</pre></details>\n</section>"
+    );
+    Ok(html)
 }
