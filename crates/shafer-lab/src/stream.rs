@@ -11,7 +11,7 @@ use crate::{groups, interrupt};
 
 /// How many logits a block has, more or less: enough that handing it over costs nothing, and few
 /// enough that three of them are no memory to speak of.
-const BLOCK: usize = 1 << 21;
+const BLOCK: usize = 1 << 18;
 
 /// How long a wait for the next block may take before somebody who wants to stop is heard.
 const PATIENCE: Duration = Duration::from_millis(100);

@@ -18,6 +18,8 @@ pub(super) struct Columns {
     classes: usize,
     blocks: Vec<Block>,
     words: Vec<u64>,
+    /// Of one row, a byte for each bit of its words: 0 between rows.
+    marks: Vec<u8>,
 }
 
 /// How a block of rows waits.
@@ -30,11 +32,13 @@ enum Block {
 }
 
 /// How many columns are taken back at a time, more or less.
-const AT_ONCE: usize = 1 << 16;
+const AT_ONCE: usize = 1 << 17;
 
 impl Columns {
     pub(super) fn new(file: &AtomicFile, classes: usize) -> Result<Self> {
-        Ok(Self { spill: file.spill()?, classes, blocks: Vec::new(), words: Vec::new() })
+        let (blocks, words) = (Vec::new(), Vec::new());
+        let marks = vec![0; classes.next_multiple_of(64)];
+        Ok(Self { spill: file.spill()?, classes, blocks, words, marks })
     }
 
     /// The words that a row of bits has.
@@ -62,12 +66,20 @@ impl Columns {
         self.words.resize((indptr.len() - 1) * words_a_row, 0);
         for (ends, words) in indptr.windows(2).zip(self.words.chunks_exact_mut(words_a_row)) {
             let row = &indices[ends[0]..ends[1]];
-            if !row.is_sorted_by(|a, b| a < b) {
+            // All of them are looked at, since a loop without a way out runs on many at once.
+            let next = row.get(1..).unwrap_or_default();
+            if row.iter().zip(next).filter(|(a, b)| a >= b).count() > 0 {
                 return false;
             }
+            // A byte for each class first: to set a bit is to read what was just written.
             for &column in row {
-                words[column as usize / 64] |= 1 << (column % 64);
+                self.marks[column as usize] = 1;
             }
+            for (word, marks) in words.iter_mut().zip(self.marks.as_chunks::<64>().0) {
+                let bytes = marks.as_chunks::<8>().0.iter().map(|marks| packed(*marks));
+                *word = bytes.rev().fold(0, |word, byte| word << 8 | u64::from(byte));
+            }
+            self.marks.fill(0);
         }
         true
     }
@@ -90,20 +102,23 @@ impl Columns {
                             fill(file, bytemuck::cast_slice_mut(words))?,
                             some * words_a_row * 8,
                         )?;
-                        columns.clear();
+                        let most = words.len() * 64;
+                        columns.resize(most.max(columns.len()), 0);
+                        let mut count = 0;
                         for row in words.chunks_exact(words_a_row) {
-                            list_bits(row, &mut columns);
+                            count += list_bits(row, &mut columns[count..]);
                         }
-                        put(&columns)?;
+                        put(&columns[..count])?;
                     }
                 }
                 Block::Listed(mut count) => {
                     while count > 0 {
                         let some = count.min(AT_ONCE);
                         count -= some;
-                        columns.resize(some, 0);
-                        complete(fill(file, bytemuck::cast_slice_mut(&mut columns))?, some * 4)?;
-                        put(&columns)?;
+                        columns.resize(some.max(columns.len()), 0);
+                        let columns = &mut columns[..some];
+                        complete(fill(file, bytemuck::cast_slice_mut(columns))?, some * 4)?;
+                        put(columns)?;
                     }
                 }
             }
@@ -112,15 +127,45 @@ impl Columns {
     }
 }
 
-/// The numbers of the bits that are set.
-fn list_bits(words: &[u64], columns: &mut Vec<u32>) {
-    for (number, &word) in words.iter().enumerate() {
-        let mut left = word;
-        while left != 0 {
-            columns.push(number as u32 * 64 + left.trailing_zeros());
-            left &= left - 1;
+/// Eight bytes, each 0 or 1, as the bits of one: the multiplication moves byte `i` to bit `56 + i`.
+fn packed(marks: [u8; 8]) -> u8 {
+    (u64::from_le_bytes(marks).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+}
+
+/// The places of the bits that are set in each byte; what follows them means nothing.
+const PLACES: [[u32; 8]; 256] = {
+    let mut places = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut count) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                places[byte][count] = bit;
+                count += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    places
+};
+
+/// The numbers of the bits that are set, and how many these are. There must be room for all bits.
+fn list_bits(words: &[u64], columns: &mut [u32]) -> usize {
+    let mut count = 0;
+    for (number, word) in words.iter().enumerate() {
+        for (byte, &bits) in word.to_le_bytes().iter().enumerate() {
+            // Eight at once; the next byte overwrites those that mean nothing.
+            let base = (number * 64 + byte * 8) as u32;
+            for (column, place) in
+                columns[count..count + 8].iter_mut().zip(PLACES[usize::from(bits)])
+            {
+                *column = base + place;
+            }
+            count += bits.count_ones() as usize;
         }
     }
+    count
 }
 
 fn complete(found: usize, expected: usize) -> io::Result<()> {

@@ -2,10 +2,13 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
+
+use crc32fast::Hasher;
 
 use super::columns::Columns;
 use super::csr::Csr;
-use super::zip::{ARRAY_HEADER, ZipWriter};
+use super::zip::{ARRAY_HEADER, ZipWriter, hashed};
 use super::{Form, RowWriter, SparseRows, little_endian, widened};
 use crate::atomic::Spill;
 use crate::npy::header_bytes;
@@ -87,16 +90,7 @@ impl CsrNpzWriter {
         let narrow = largest <= *narrow;
         let descr = if narrow { "<i4" } else { "<i8" };
         zip.begin("indices.npy")?;
-        let mut wide = Vec::new();
-        indices.take(|columns| {
-            if narrow {
-                let bytes = bytemuck::cast_slice(columns);
-                return zip.write(little_endian(bytes, 4, &mut csr.swapped));
-            }
-            wide.clear();
-            wide.extend(columns.iter().flat_map(|&column| i64::from(column).to_le_bytes()));
-            zip.write(&wide)
-        })?;
+        write_columns(zip, indices, narrow)?;
         zip.end(&header(descr, &[csr.stored]))?;
         zip.begin("indptr.npy")?;
         convert(indptr, 8, |bytes| {
@@ -117,6 +111,40 @@ impl CsrNpzWriter {
         zip.write(&(csr.form.classes as i64).to_le_bytes())?;
         zip.end(&header("<i8", &[2]))
     }
+}
+
+/// Writes the columns as the elements of the member that is open: a second thread makes bytes of the
+/// next ones meanwhile.
+fn write_columns(zip: &mut ZipWriter, columns: &mut Columns, narrow: bool) -> io::Result<()> {
+    let (full, pieces) = sync_channel::<(Vec<u8>, Hasher)>(2);
+    let (empty, used) = sync_channel::<Vec<u8>>(4);
+    std::thread::scope(|scope| {
+        let maker = scope.spawn(move || {
+            columns.take(|columns| {
+                let mut bytes = used.try_recv().unwrap_or_default();
+                bytes.clear();
+                if !narrow {
+                    bytes
+                        .extend(columns.iter().flat_map(|&column| u64::from(column).to_le_bytes()));
+                } else if cfg!(target_endian = "little") {
+                    bytes.extend_from_slice(bytemuck::cast_slice(columns));
+                } else {
+                    bytes.extend(columns.iter().flat_map(|column| column.to_le_bytes()));
+                }
+                let hash = hashed(&bytes);
+                // Nobody takes it if writing has failed, which says more.
+                full.send((bytes, hash)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+            })
+        });
+        let written = pieces.into_iter().try_for_each(|(bytes, hash)| {
+            zip.write_hashed(&bytes, &hash)?;
+            // Nobody wants it back after the last one.
+            let _ = empty.try_send(bytes);
+            Ok(())
+        });
+        let made = maker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written.and(made)
+    })
 }
 
 /// Passes what was spilled on in pieces of whole elements.

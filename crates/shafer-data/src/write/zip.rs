@@ -54,7 +54,12 @@ impl ZipWriter {
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hasher.update(bytes);
+        self.write_hashed(bytes, &hashed(bytes))
+    }
+
+    /// The same, if the hash is known already.
+    pub(super) fn write_hashed(&mut self, bytes: &[u8], hash: &Hasher) -> io::Result<()> {
+        self.hasher.combine(hash);
         self.at += bytes.len() as u64;
         self.file.write_all(bytes)
     }
@@ -123,6 +128,13 @@ impl ZipWriter {
         self.file.write_all(&bytes)?;
         Ok(self.file)
     }
+}
+
+/// What [`ZipWriter::write_hashed`] wants to know of bytes.
+pub(super) fn hashed(bytes: &[u8]) -> Hasher {
+    let mut hasher = Hasher::new();
+    hasher.update(bytes);
+    hasher
 }
 
 impl Member {
