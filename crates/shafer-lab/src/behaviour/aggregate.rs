@@ -1,8 +1,10 @@
 //! From what became of each pedestrian to the numbers of a scene.
 
-use super::evaluation::{AgentRecord, Decoding, Errors, Evaluation, MethodRecord};
+use super::evaluation::{AgentRecord, BestOf, Decoding, Errors, Evaluation, MethodRecord};
 use super::exemplar::Exemplar;
-use super::results::{ByMethod, DecodingSummary, ErrorMetrics, Metric, Reach, SceneResults};
+use super::results::{
+    ByMethod, DecodingSummary, Distances, ErrorMetrics, Metric, Reach, SceneResults,
+};
 use crate::experiment::{Curve, MethodName, Summary};
 use crate::method::EVIDENTIAL;
 use crate::summary::SizeCounts;
@@ -38,6 +40,11 @@ impl Scene<'_> {
             };
             methods().map(metrics).collect()
         };
+        let distances = |(method, name): (usize, &String)| {
+            let metric =
+                |error: fn(BestOf) -> f64| self.metric(|agent| error(agent.methods[method].best20));
+            (name.clone(), Distances { ade: metric(|best| best.ade), fde: metric(|best| best.fde) })
+        };
         let mut kept = vec![0; self.classes + 1];
         let mut kept_by_method = ByMethod::new();
         let mut within = ByMethod::new();
@@ -69,6 +76,7 @@ impl Scene<'_> {
             agents: self.evaluations.first().map_or(0, |evaluation| evaluation.agents.len()),
             seeds: self.evaluations.iter().map(|evaluation| evaluation.seed).collect(),
             direct: errors(|method| method.direct),
+            best20: methods().map(distances).collect(),
             top5: errors(|method| method.top),
             kept,
             kept_by_method,

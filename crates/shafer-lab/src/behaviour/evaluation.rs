@@ -48,6 +48,8 @@ pub(super) struct MethodRecord {
     pub(super) kept: usize,
     /// Of paths drawn from its distribution.
     pub(super) direct: Errors,
+    /// The best of 20 of them, each error by itself.
+    pub(super) best20: BestOf,
     /// The best of its most likely joint classes, each error by itself.
     pub(super) top: Errors,
     /// How far the end of the truth is from the mean path of the nearest class that is kept, in metres.
@@ -65,6 +67,17 @@ pub(super) struct Errors {
     /// The distance at the last step.
     pub(super) fde: f64,
 }
+
+/// How far the best of several predictions is from the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BestOf {
+    pub(super) ade: f64,
+    pub(super) fde: f64,
+}
+
+/// What is published of Trajectron++ is the best of so many paths.
+const BEST_OF: usize = 20;
 
 impl Errors {
     const WORST: Self = Self { nll: f64::INFINITY, ade: f64::INFINITY, fde: f64::INFINITY };
@@ -128,8 +141,11 @@ impl Evaluator<'_> {
             .map(|distribution| self.counts(distribution, place))
             .collect::<Result<Vec<_>>>()?;
         let paths = self.paths(encoded, place, &distributions, &counts)?;
-        let classes: Vec<ClassErrors> =
-            paths.iter().map(|paths| ClassErrors::new(paths, &truth)).collect::<Result<_>>()?;
+        let errors = |path: &Vec<Point>| Displacement::of(path, &truth);
+        let displacements = paths
+            .iter()
+            .map(|paths| paths.iter().map(errors).collect())
+            .collect::<Result<Vec<Vec<Displacement>>, _>>()?;
         let top = |class: usize| self.class_mean(&paths[class], &truth);
         let mut of_class: Vec<Option<Errors>> = vec![None; paths.len()];
         let ends: Vec<f64> = self
@@ -141,9 +157,9 @@ impl Evaluator<'_> {
         for (method, distribution) in distributions.iter().enumerate() {
             // Methods often agree; then their paths are the same, too.
             let same = counts[..method].iter().position(|other| *other == counts[method]);
-            let direct = match same {
-                Some(other) => methods[other].direct,
-                None => direct(&paths, &classes, &counts[method], &truth)?,
+            let (direct, best20) = match same {
+                Some(other) => (methods[other].direct, methods[other].best20),
+                None => direct(&paths, &displacements, &counts[method], &truth)?,
             };
             let mut best = Errors::WORST;
             for &class in distribution.best(self.config.top) {
@@ -157,6 +173,7 @@ impl Evaluator<'_> {
             methods.push(MethodRecord {
                 kept: distribution.ranked.len(),
                 direct,
+                best20,
                 top: best,
                 nearest: nearest.fold(f64::INFINITY, f64::min),
             });
@@ -279,42 +296,40 @@ impl Evaluator<'_> {
     }
 }
 
-/// The errors of a class's paths, added up from the first on.
-struct ClassErrors {
-    average: Vec<f64>,
-    last: Vec<f64>,
-}
-
-impl ClassErrors {
-    fn new(paths: &[Vec<Point>], truth: &[Point]) -> Result<Self> {
-        let mut errors = Self { average: vec![0.0], last: vec![0.0] };
-        let (mut average, mut last) = (0.0, 0.0);
-        for path in paths {
-            let displacement = Displacement::of(path, truth)?;
-            average += displacement.average;
-            last += displacement.last;
-            errors.average.push(average);
-            errors.last.push(last);
-        }
-        Ok(errors)
-    }
-}
-
-/// Of so many paths of each class.
+/// Of so many paths of each class: all of them, and the best of a few.
 fn direct(
     paths: &[Vec<Vec<Point>>],
-    classes: &[ClassErrors],
+    displacements: &[Vec<Displacement>],
     counts: &[usize],
     truth: &[Point],
-) -> Result<Errors> {
-    let (mut drawn, mut ade, mut fde): (Vec<&[Point]>, _, _) = (Vec::new(), 0.0, 0.0);
-    for ((paths, class), &count) in paths.iter().zip(classes).zip(counts) {
+) -> Result<(Errors, BestOf)> {
+    let mut drawn: Vec<&[Point]> = Vec::new();
+    let (mut averages, mut lasts) = (Vec::new(), Vec::new());
+    for ((paths, displacements), &count) in paths.iter().zip(displacements).zip(counts) {
         drawn.extend(paths[..count].iter().map(Vec::as_slice));
-        ade += class.average[count];
-        fde += class.last[count];
+        averages.extend(displacements[..count].iter().map(|errors| errors.average));
+        lasts.extend(displacements[..count].iter().map(|errors| errors.last));
     }
-    let n = drawn.len() as f64;
-    Ok(Errors { nll: kernel_nll(&drawn, truth)?, ade: ade / n, fde: fde / n })
+    let mean = |errors: &[f64]| errors.iter().sum::<f64>() / errors.len() as f64;
+    let (ade, fde) = (mean(&averages), mean(&lasts));
+    let errors = Errors { nll: kernel_nll(&drawn, truth)?, ade, fde };
+    let best = BestOf { ade: best_of(BEST_OF, averages), fde: best_of(BEST_OF, lasts) };
+    Ok((errors, best))
+}
+
+/// The smallest of `few` errors, on the average over all ways to choose so many: what one choice gives, but
+/// for the luck of it.
+pub(super) fn best_of(few: usize, mut errors: Vec<f64>) -> f64 {
+    errors.sort_by(f64::total_cmp);
+    let few = few.min(errors.len());
+    // Of C(n, few) choices, those in which the i-th smallest is the best are C(n - i, few - 1).
+    let mut share = few as f64 / errors.len() as f64;
+    let mut best = 0.0;
+    for (larger, error) in (0..errors.len()).rev().zip(errors) {
+        best += share * error;
+        share *= (larger + 1).saturating_sub(few) as f64 / larger as f64;
+    }
+    best
 }
 
 fn distance(a: Point, b: Point) -> f64 {

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::folds::PAPER_SCENE;
 use super::paper;
-use super::results::{BehaviourResults, ByMethod, ErrorMetrics, Metric, SceneResults};
+use super::results::{BehaviourResults, Metric, SceneResults};
 use super::text::seeds;
 use crate::figure::colour::of_method;
 use crate::figure::{Figure, of_behaviour};
@@ -159,13 +159,13 @@ impl BehaviourResults {
 
     /// Everything of one scene, for every method.
     fn values(&self, name: &str, scene: &SceneResults) -> String {
-        let mut head = r#"<tr><th scope="col" rowspan="2">method</th><th scope="colgroup" colspan="3">drawn</th><th scope="colgroup" colspan="3">best of the five most likely</th><th scope="col" rowspan="2">kept, mean</th>"#.to_owned();
+        let mut head = r#"<tr><th scope="col" rowspan="2">method</th><th scope="colgroup" colspan="3">drawn</th><th scope="colgroup" colspan="3">best of the five most likely</th><th scope="colgroup" colspan="2">best of 20 drawn</th><th scope="col" rowspan="2">kept, mean</th>"#.to_owned();
         let _ = write!(
             head,
             r#"<th scope="colgroup" colspan="{}">end near to a mode, %</th></tr><tr>"#,
             self.distances.len().max(1)
         );
-        for metric in ["NLL", "ADE", "FDE"].repeat(2) {
+        for metric in ["NLL", "ADE", "FDE", "NLL", "ADE", "FDE", "ADE", "FDE"] {
             let _ = write!(head, r#"<th scope="col">{metric}</th>"#);
         }
         for distance in &self.distances {
@@ -182,9 +182,19 @@ impl BehaviourResults {
             for errors in [&scene.direct, &scene.top5] {
                 let Some(own) = errors.get(&method.name) else { continue };
                 for (place, (_, metric)) in own.all().into_iter().enumerate() {
-                    let best = is_lowest(metric, errors, place);
+                    let best = is_lowest(metric, errors.values().map(|all| all.all()[place].1));
                     let _ = write!(html, "<td>{}</td>", cell(metric, best));
                 }
+            }
+            if let Some(own) = scene.best20.get(&method.name) {
+                let ade = is_lowest(&own.ade, scene.best20.values().map(|all| &all.ade));
+                let fde = is_lowest(&own.fde, scene.best20.values().map(|all| &all.fde));
+                let _ = write!(
+                    html,
+                    "<td>{}</td><td>{}</td>",
+                    cell(&own.ade, ade),
+                    cell(&own.fde, fde)
+                );
             }
             let kept = scene.kept_by_method.get(&method.name);
             let kept = kept.map_or_else(|| "–".to_owned(), |kept| format!("{:.2}", kept.mean));
@@ -251,9 +261,9 @@ impl BehaviourResults {
 }
 
 /// Of those that look alike none is better.
-fn is_lowest(metric: &Metric, errors: &ByMethod<ErrorMetrics>, place: usize) -> bool {
+fn is_lowest<'a>(metric: &Metric, all: impl Iterator<Item = &'a Metric>) -> bool {
     let shown = |metric: &Metric| metric.mean.map(|mean| format!("{mean:.3}"));
-    let means = errors.values().filter_map(|errors| errors.all()[place].1.mean);
+    let means = all.filter_map(|metric| metric.mean);
     let lowest = means.min_by(f64::total_cmp).map(|mean| format!("{mean:.3}"));
     metric.mean.is_some() && shown(metric) == lowest
 }

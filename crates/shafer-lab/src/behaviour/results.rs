@@ -54,6 +54,8 @@ pub(crate) struct SceneResults {
     pub(crate) seeds: Vec<u64>,
     /// Of paths drawn from each distribution.
     pub(crate) direct: ByMethod<ErrorMetrics>,
+    /// The best of 20 such paths, each error by itself, on the average.
+    pub(crate) best20: ByMethod<Distances>,
     /// Best of the most likely joint classes.
     pub(crate) top5: ByMethod<ErrorMetrics>,
     /// How many times, of all pedestrians and seeds, evidential keeps 0, 1, 2... joint classes.
@@ -85,6 +87,14 @@ impl ErrorMetrics {
     pub(crate) fn all(&self) -> [(&'static str, &Metric); 3] {
         [("NLL", &self.nll), ("ADE", &self.ade), ("FDE", &self.fde)]
     }
+}
+
+/// The distances of a prediction from the truth in metres, as in [`ErrorMetrics`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Distances {
+    pub(crate) ade: Metric,
+    pub(crate) fde: Metric,
 }
 
 /// A number measured for several pedestrians.

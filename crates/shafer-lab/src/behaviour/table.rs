@@ -2,7 +2,7 @@
 
 use shafer_data::Column;
 
-use super::evaluation::{Errors, Evaluation};
+use super::evaluation::{BestOf, Errors, Evaluation};
 use crate::experiment::MethodName;
 
 /// The columns of the table.
@@ -13,7 +13,7 @@ pub(super) fn table<'a>(
     let [mut scene_name, mut method_name] = [const { Vec::new() }; 2];
     let [mut seed, mut pedestrian, mut frame, mut steps, mut kept] = [const { Vec::new() }; 5];
     let mut errors: [[Vec<f64>; 3]; 2] = std::array::from_fn(|_| [const { Vec::new() }; 3]);
-    let mut nearest = Vec::new();
+    let [mut best20_ade, mut best20_fde, mut nearest] = [const { Vec::new() }; 3];
     for (scene, evaluations) in scenes {
         for evaluation in evaluations {
             for agent in &evaluation.agents {
@@ -31,6 +31,9 @@ pub(super) fn table<'a>(
                             column.push(error);
                         }
                     }
+                    let BestOf { ade, fde } = method.best20;
+                    best20_ade.push(ade);
+                    best20_fde.push(fde);
                     nearest.push(method.nearest);
                     kept.push(method.kept as i64);
                 }
@@ -48,6 +51,8 @@ pub(super) fn table<'a>(
         ("direct_nll", Column::Numbers(direct_nll)),
         ("direct_ade", Column::Numbers(direct_ade)),
         ("direct_fde", Column::Numbers(direct_fde)),
+        ("best20_ade", Column::Numbers(best20_ade)),
+        ("best20_fde", Column::Numbers(best20_fde)),
         ("top5_nll", Column::Numbers(top5_nll)),
         ("top5_ade", Column::Numbers(top5_ade)),
         ("top5_fde", Column::Numbers(top5_fde)),

@@ -10,7 +10,7 @@ use shafer_data::dataset::{Scene, Window, set};
 use shafer_nets::behaviour::{Draw, NetworkConfig, Point, Predictor, Query, Trainer, kernel_nll};
 
 use super::config::{Config, shape};
-use super::evaluation::{Errors, Evaluator};
+use super::evaluation::{Errors, Evaluator, best_of};
 use super::folds::{Fold, observations};
 use super::results::BehaviourResults;
 use super::synthetic::{results, scene, write_data};
@@ -88,6 +88,8 @@ fn from_scenes_to_a_report() {
                 }
             }
         }
+        let best = &results[scene]["best20"][EVIDENTIAL]["ade"];
+        assert_eq!((best["mean"].is_f64(), &best["n"]), (true, &agents.into()));
         let kept = results[scene]["kept"].as_array().unwrap();
         assert_eq!(kept.iter().map(|n| n.as_u64().unwrap()).sum::<u64>(), 2 * agents);
         assert_eq!(results[scene]["kept_by_method"][SOFTMAX]["smallest"], 25);
@@ -314,6 +316,24 @@ fn one_pedestrian_against_plain_loops() {
         close(ade, mean(0));
         close(fde, mean(1));
 
+        // The best of 20 of them: the chance that none of 20 is among the best so many.
+        let none = |so_many: usize| -> f64 {
+            (0..20)
+                .map(|i| {
+                    (drawn.len() as f64 - so_many as f64 - f64::from(i)).max(0.0)
+                        / (drawn.len() as f64 - f64::from(i))
+                })
+                .product()
+        };
+        for (part, best) in [found.best20.ade, found.best20.fde].into_iter().enumerate() {
+            let mut errors: Vec<f64> =
+                drawn.iter().map(|path| displacement(path, &truth)[part]).collect();
+            errors.sort_by(f64::total_cmp);
+            let expected =
+                errors.iter().enumerate().map(|(i, error)| error * (none(i) - none(i + 1)));
+            close(best, expected.sum());
+        }
+
         // The best of the most likely.
         let mut ranked: Vec<usize> = (0..25).filter(|&class| joint[class] > 0.0).collect();
         ranked.sort_by(|&a, &b| joint[b].total_cmp(&joint[a]));
@@ -381,6 +401,24 @@ fn sparsemax_is_sampled_from_its_own_distribution() {
     // Another pedestrian has other random numbers.
     assert!(evaluator.counts(&sparse, 1).unwrap() != of_sparse);
     assert!(!windows.is_empty());
+}
+
+#[test]
+fn the_best_of_a_few_is_the_mean_over_all_choices() {
+    let errors = [3.0, 0.5, 2.0, 2.0, 7.0, 1.0, 4.0];
+    for few in 1..=7 {
+        let (mut sum, mut choices) = (0.0, 0);
+        for choice in 0_u32..1 << 7 {
+            if choice.count_ones() == few {
+                let chosen = errors.iter().enumerate().filter(|(i, _)| choice >> i & 1 == 1);
+                sum += chosen.map(|(_, error)| *error).fold(f64::INFINITY, f64::min);
+                choices += 1;
+            }
+        }
+        close(best_of(few as usize, errors.to_vec()), sum / f64::from(choices));
+    }
+    // Of fewer than that it is the best of all.
+    close(best_of(20, errors.to_vec()), 0.5);
 }
 
 #[test]
