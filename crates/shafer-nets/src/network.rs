@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use crate::config::{Architecture, NetworkConfig};
 use crate::convolution::{Decoder, Encoder};
 use crate::examples::Examples;
-use crate::fused::bernoulli_nll;
+use crate::fused::{bernoulli_nll, without_traces};
 use crate::layers::{Initialiser, Perceptron};
 
 /// The posterior `q(z|x,y)`, the prior `p(z|y)` and the decoder `p(x|z)`.
@@ -115,9 +115,9 @@ impl Network {
 
     /// One pass over a batch, with this Gumbel noise.
     pub(crate) fn terms(&self, batch: &Batch, noise: Tensor<2>, temperature: f32) -> Terms {
-        let posterior = self.posterior(batch);
+        let posterior = without_traces(self.posterior(batch));
         let prior = self.prior.forward(batch.conditions.clone());
-        let z = softmax((posterior.clone() + noise).div_scalar(temperature), 1);
+        let z = without_traces(softmax((posterior.clone() + noise).div_scalar(temperature), 1));
         let reconstruction = bernoulli_nll(self.decoder(z), batch.target());
         let log_q = log_softmax(posterior, 1);
         let kl = (log_q.clone().exp() * (log_q - log_softmax(prior, 1))).sum();

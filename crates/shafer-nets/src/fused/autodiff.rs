@@ -18,6 +18,9 @@ pub(crate) trait Fused: Backend {
 
     /// See [`lstm`].
     fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// See [`without_traces`].
+    fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
 /// The negative log-likelihood of `target` under independent Bernoulli variables with these
@@ -38,6 +41,15 @@ pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(state)
 }
 
+/// The same tensor, with 0 in place of what is smaller than 1e-30; and so is its gradient.
+///
+/// A class that is all but excluded, as they are when a posterior collapses, has exponentials of minus a
+/// hundred. What they are multiplied by is lost in sums anyway, but their products are no normal numbers:
+/// a matrix product with some of them takes several times as long.
+pub(crate) fn without_traces(tensor: Tensor<2>) -> Tensor<2> {
+    Tensor::from_dispatch(<Dispatch as Fused>::traceless(tensor.into_dispatch()))
+}
+
 impl Fused for Flex {
     fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::bernoulli(logits, target).0
@@ -45,6 +57,10 @@ impl Fused for Flex {
 
     fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::lstm(gates, state).0
+    }
+
+    fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::drop_traces(tensor)
     }
 }
 
@@ -64,6 +80,30 @@ impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
         match LstmBackward.prepare::<C>(parents).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish((kept, before), after),
             OpsKind::UnTracked(prep) => prep.finish(after),
+        }
+    }
+
+    fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
+        let kept = B::drop_traces(tensor.primitive().clone());
+        match Traceless.prepare::<C>([tensor.node()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((), kept),
+            OpsKind::UnTracked(prep) => prep.finish(kept),
+        }
+    }
+}
+
+/// The backward pass of [`without_traces`].
+#[derive(Debug)]
+struct Traceless;
+
+impl<B: Kernels> Backward<B, 1> for Traceless {
+    type State = ();
+
+    fn backward(self, ops: Ops<(), 1>, grads: &mut Gradients, _checkpointer: &mut Checkpointer) {
+        let gradient = grads.consume::<B>(&ops.node);
+        let [parent] = ops.parents;
+        if let Some(parent) = parent {
+            grads.register::<B>(parent.id, B::drop_traces(gradient));
         }
     }
 }
@@ -194,6 +234,26 @@ mod tests {
             .map(|(p, x)| -3.0 * (x * p.ln() + (1.0 - x) * (1.0 - p).ln()))
             .sum();
         assert!((f64::from(plain[0]) / expected - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn the_gradient_of_what_has_no_traces() {
+        // As if it was not there, but for numbers that are smaller than 1e-30.
+        let values = [logits(), vec![1e-35; 3]].concat();
+        let weights = [numbers(2), vec![1.0, -1e-31, 3.0]].concat();
+        let row = |values: &[f32]| {
+            let data = TensorData::new(values.to_vec(), [1, values.len()]);
+            Tensor::<2>::from_data(data, &Device::flex())
+        };
+        let tensor = row(&values).autodiff().require_grad();
+        let kept = without_traces(tensor.clone());
+        let gradients = (kept.clone() * row(&weights).autodiff()).sum().backward();
+        let mut expected = [logits(), vec![0.0; 3]].concat();
+        assert_eq!(host(kept.inner()), expected);
+        expected = weights;
+        let last = expected.len() - 2;
+        expected[last] = 0.0;
+        assert_eq!(host(tensor.grad(&gradients).unwrap()), expected);
     }
 
     const WIDTH: usize = 5;

@@ -4,7 +4,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Scalar, TensorMetadata};
 use burn::tensor::Slice;
 
-use super::kernels::AdamStep;
+use super::kernels::{AdamStep, TRACE};
 
 pub(super) fn bernoulli<B: Backend>(
     logits: FloatTensor<B>,
@@ -81,6 +81,12 @@ pub(super) fn sgd<B: Backend>(
     rate: f32,
 ) -> FloatTensor<B> {
     B::float_sub(parameter, scaled::<B>(gradient, rate))
+}
+
+pub(super) fn drop_traces<B: Backend>(tensor: FloatTensor<B>) -> FloatTensor<B> {
+    let beyond = B::float_sub_scalar(B::float_abs(tensor.clone()), Scalar::from(TRACE));
+    let kept = B::float_clamp_min(B::float_sign(beyond), Scalar::from(0.0));
+    B::float_mul(tensor, kept)
 }
 
 pub(super) fn adam<B: Backend>(

@@ -30,6 +30,10 @@ impl AdamStep {
     }
 }
 
+/// Numbers up to this are traces: a weight and a pixel may be multiplied by them and the product still be a
+/// normal number, but beside others they are nothing.
+pub(crate) const TRACE: f32 = 1e-30;
+
 /// The operations of this module on the tensors of one backend.
 #[backend_extension(Flex)]
 pub(crate) trait Kernels: Backend {
@@ -59,6 +63,11 @@ pub(crate) trait Kernels: Backend {
         state: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         composed::lstm_backward::<Self>(&gradient, &kept, &state)
+    }
+
+    /// See [`without_traces`](super::without_traces): the same for values and for gradients.
+    fn drop_traces(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
+        composed::drop_traces::<Self>(tensor)
     }
 
     /// A step of gradient descent.

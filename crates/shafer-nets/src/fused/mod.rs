@@ -11,7 +11,7 @@ mod composed;
 mod cpu;
 mod kernels;
 
-pub(crate) use autodiff::{bernoulli_nll, lstm};
+pub(crate) use autodiff::{bernoulli_nll, lstm, without_traces};
 pub(crate) use kernels::{AdamStep, adam, sgd};
 
 #[cfg(doc)]
