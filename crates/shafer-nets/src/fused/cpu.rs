@@ -408,7 +408,7 @@ mod tests {
 
     #[test]
     fn traces_are_dropped_as_burn_would() {
-        let numbers = vec![0.5, -1e-29, 1e-29, 9e-31, -9e-31, 1e-40, 0.0, -2.0];
+        let numbers: Vec<f32> = vec![0.5, -1e-29, 1e-29, 9e-31, -9e-31, 1e-40, 0.0, -2.0];
         let tensor = || Primitive::from_data(TensorData::new(numbers.clone(), [2, 4]));
         let found = Flex::drop_traces(tensor());
         assert_eq!(found.storage::<f32>(), [0.5, -1e-29, 1e-29, 0.0, 0.0, 0.0, 0.0, -2.0]);
