@@ -189,12 +189,10 @@ impl BehaviourResults {
             if let Some(own) = scene.best20.get(&method.name) {
                 let ade = is_lowest(&own.ade, scene.best20.values().map(|all| &all.ade));
                 let fde = is_lowest(&own.fde, scene.best20.values().map(|all| &all.fde));
-                let _ = write!(
-                    html,
-                    "<td>{}</td><td>{}</td>",
-                    cell(&own.ade, ade),
-                    cell(&own.fde, fde)
-                );
+                let (ade, fde) = (cell(&own.ade, ade), cell(&own.fde, fde));
+                let _ = write!(html, "<td>{ade}</td><td>{fde}</td>");
+            } else {
+                html += "<td>–</td><td>–</td>";
             }
             let kept = scene.kept_by_method.get(&method.name);
             let kept = kept.map_or_else(|| "–".to_owned(), |kept| format!("{:.2}", kept.mean));

@@ -54,7 +54,8 @@ pub(crate) struct SceneResults {
     pub(crate) seeds: Vec<u64>,
     /// Of paths drawn from each distribution.
     pub(crate) direct: ByMethod<ErrorMetrics>,
-    /// The best of 20 such paths, each error by itself, on the average.
+    /// The best of 20 such paths, each error by itself, on the average. Older files have none.
+    #[serde(default)]
     pub(crate) best20: ByMethod<Distances>,
     /// Best of the most likely joint classes.
     pub(crate) top5: ByMethod<ErrorMetrics>,
