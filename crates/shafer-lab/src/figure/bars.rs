@@ -60,7 +60,12 @@ fn draw(
     let left = 24.0 + widest + 6.0;
     let width = left + PITCH * exemplar.latents.len() as f64 + 6.0;
     let foot = TOP + PLOT;
-    let mut drawing = Drawing::new(width, foot + PICTURE + 28.0);
+    let labels = exemplar.latents.iter().filter_map(|latent| latent.judged.as_ref());
+    let longest = labels.map(|judged| font::width(&judged.label, WORDS, false)).fold(0.0, f64::max);
+    // Words that are too long to stand side by side are turned.
+    let turned = longest > PITCH - 2.0;
+    let label_room = if turned { longest + 14.0 } else { 28.0 };
+    let mut drawing = Drawing::new(width, foot + PICTURE + label_room);
     let y = |p: f64| foot - p / (1.06 * largest.max(1e-3)) * PLOT;
     let middle = f64::midpoint(left, width);
     let title = TextStyle::new(12.5, INK).bold().anchor(Anchor::Middle);
@@ -91,22 +96,15 @@ fn draw(
         let at = [centre - PICTURE / 2.0, foot + 5.0];
         drawing.picture(at, PICTURE, high.min(PICTURE), &latent.image);
         if let Some(judged) = &latent.judged {
-            let style = TextStyle::new(WORDS, INK).anchor(Anchor::Middle);
-            let at = [centre, foot + PICTURE + 18.0];
-            drawing.text(at, style, fitting(&judged.label));
+            let style = TextStyle::new(WORDS, INK);
+            let (at, style) = if turned {
+                ([centre + 4.0, foot + PICTURE + 10.0], style.anchor(Anchor::End).upright())
+            } else {
+                ([centre, foot + PICTURE + 18.0], style.anchor(Anchor::Middle))
+            };
+            drawing.text(at, style, judged.label.as_str());
         }
     }
     drawing.line(&[[left, TOP], [left, foot], [width, foot]], Stroke::new(INK, 1.0));
     drawing
-}
-
-/// As much of a label as fits under a picture.
-fn fitting(label: &str) -> String {
-    let fits = |words: &str| font::width(words, WORDS, false) <= PITCH - 2.0;
-    if fits(label) {
-        return label.to_owned();
-    }
-    let mut short = label.to_owned();
-    while short.pop().is_some() && !fits(&format!("{short}…")) {}
-    short + "…"
 }

@@ -106,6 +106,7 @@ fn everything_is_on_the_paper_and_no_words_lie_on_others() {
         "evolution-cutoffs",
         "evolution-without-collapsed",
         "reduced",
+        "reduced-without-collapsed",
         "samples",
         "kept",
         "evidence",
