@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::folds::PAPER_SCENE;
 use super::paper;
-use super::results::{BehaviourResults, Metric, SceneResults};
+use super::results::{BehaviourResults, Distances, Metric, SceneResults};
 use super::text::seeds;
 use crate::figure::colour::of_method;
 use crate::figure::{Figure, of_behaviour};
@@ -186,13 +186,11 @@ impl BehaviourResults {
                     let _ = write!(html, "<td>{}</td>", cell(metric, best));
                 }
             }
-            if let Some(own) = scene.best20.get(&method.name) {
-                let ade = is_lowest(&own.ade, scene.best20.values().map(|all| &all.ade));
-                let fde = is_lowest(&own.fde, scene.best20.values().map(|all| &all.fde));
-                let (ade, fde) = (cell(&own.ade, ade), cell(&own.fde, fde));
-                let _ = write!(html, "<td>{ade}</td><td>{fde}</td>");
-            } else {
-                html += "<td>–</td><td>–</td>";
+            let own = scene.best20.get(&method.name).map(Distances::all);
+            for place in 0..2 {
+                let all = scene.best20.values().map(|all| all.all()[place]);
+                let text = own.map(|own| cell(own[place], is_lowest(own[place], all)));
+                let _ = write!(html, "<td>{}</td>", text.as_deref().unwrap_or("–"));
             }
             let kept = scene.kept_by_method.get(&method.name);
             let kept = kept.map_or_else(|| "–".to_owned(), |kept| format!("{:.2}", kept.mean));

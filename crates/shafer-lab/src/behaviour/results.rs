@@ -98,6 +98,13 @@ pub(crate) struct Distances {
     pub(crate) fde: Metric,
 }
 
+impl Distances {
+    /// In this order.
+    pub(crate) fn all(&self) -> [&Metric; 2] {
+        [&self.ade, &self.fde]
+    }
+}
+
 /// A number measured for several pedestrians.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

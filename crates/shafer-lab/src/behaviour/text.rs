@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::folds::PAPER_SCENE;
 use super::paper;
-use super::results::{BehaviourResults, ByMethod, Distances, ErrorMetrics, Metric, SceneResults};
+use super::results::{BehaviourResults, ByMethod, ErrorMetrics, Metric, SceneResults};
 use crate::method::EVIDENTIAL;
 
 /// All scenes, the paper's first.
@@ -54,13 +54,11 @@ fn scene_text(name: &str, scene: &SceneResults, results: &BehaviourResults) -> S
         }
     }
     text += "best of 20 drawn\n";
-    let rows: [(&str, fn(&Distances) -> &Metric); 2] =
-        [("ADE", |best| &best.ade), ("FDE", |best| &best.fde)];
-    for (label, part) in rows {
+    for (row, label) in ["ADE", "FDE"].into_iter().enumerate() {
         let _ = write!(text, "  {label:<24}");
         for method in paper::METHODS {
-            let best = scene.best20.get(method);
-            let _ = write!(text, "{:>18}", best.map_or_else(String::new, |b| part(b).text()));
+            let best = scene.best20.get(method).map(|best| best.all()[row].text());
+            let _ = write!(text, "{:>18}", best.unwrap_or_default());
         }
         text.push('\n');
     }
