@@ -15,7 +15,7 @@ fn a_run_gets_its_figures_and_its_page() {
     let folder = tempfile::tempdir().unwrap();
     write_json(&folder.path().join(RESULTS), &results()).unwrap();
     let drawn = draw(folder.path(), &*read(folder.path()).unwrap()).unwrap();
-    assert_eq!(drawn.figures.len(), 18);
+    assert_eq!(drawn.figures.len(), 20);
     for figure in &drawn.figures {
         let bytes = std::fs::read(figure).unwrap();
         let begins: &[u8] = if figure.extension().unwrap() == "svg" { b"<svg" } else { b"\x89PNG" };
@@ -26,7 +26,7 @@ fn a_run_gets_its_figures_and_its_page() {
     draw(folder.path(), &*read(folder.path()).unwrap()).unwrap();
     assert_eq!(std::fs::read(&drawn.report).unwrap(), first);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
-    assert_eq!(std::fs::read_dir(folder.path().join(FIGURES)).unwrap().count(), 18);
+    assert_eq!(std::fs::read_dir(folder.path().join(FIGURES)).unwrap().count(), 20);
 }
 
 #[test]
