@@ -95,8 +95,9 @@ pub(crate) fn sample(raw: &Tensor<2>, noise: &[[f32; 3]]) -> Tensor<2> {
     let logits = host(raw.clone().inner().slice([0..rows, 0..components]));
     let mut chosen = vec![0.0; rows * components];
     let each = logits.chunks_exact(components).zip(chosen.chunks_exact_mut(components));
+    let mut weights = Vec::with_capacity(components);
     for ((logits, chosen), noise) in each.zip(noise) {
-        chosen[choose(logits, noise[0])] = 1.0;
+        chosen[choose(logits, noise[0], &mut weights)] = 1.0;
     }
     let kinds = raw.clone().reshape([rows, PARAMETERS, components]);
     let kinds = kinds * tensor(chosen, [rows, 1, components]);
@@ -109,13 +110,27 @@ pub(crate) fn sample(raw: &Tensor<2>, noise: &[[f32; 3]]) -> Tensor<2> {
     kind(1, 3) + kind(3, 5).exp() * Tensor::cat(vec![column(1), y], 1)
 }
 
+/// What [`sample`] makes of one row, where no gradient is wanted; `weights` is room for those of the
+/// components.
+pub(crate) fn sample_row(raw: &[f32], noise: [f32; 3], weights: &mut Vec<f32>) -> [f32; 2] {
+    let components = raw.len() / PARAMETERS;
+    let [uniform, a, b] = noise;
+    let chosen = choose(&raw[..components], uniform, weights);
+    let [_, mx, my, sx, sy, correlation]: [f32; PARAMETERS] =
+        std::array::from_fn(|kind| raw[kind * components + chosen]);
+    let correlation = correlation.tanh() * CORRELATION as f32;
+    let rest = (1.0 - correlation * correlation).sqrt();
+    [mx + sx.exp() * a, my + sy.exp() * (correlation * a + rest * b)]
+}
+
 /// The component that a uniform number falls on.
-fn choose(logits: &[f32], uniform: f32) -> usize {
+fn choose(logits: &[f32], uniform: f32, weights: &mut Vec<f32>) -> usize {
     let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let total: f32 = logits.iter().map(|l| (l - largest).exp()).sum();
-    let mut left = uniform * total;
-    for (i, l) in logits.iter().enumerate() {
-        left -= (l - largest).exp();
+    weights.clear();
+    weights.extend(logits.iter().map(|l| (l - largest).exp()));
+    let mut left = uniform * weights.iter().sum::<f32>();
+    for (i, weight) in weights.iter().enumerate() {
+        left -= weight;
         if left < 0.0 {
             return i;
         }

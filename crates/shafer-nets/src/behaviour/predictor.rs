@@ -119,7 +119,7 @@ struct Description {
 }
 
 /// How many rows are decoded together, so that memory does not grow with their number.
-const DECODED_AT_ONCE: usize = 1024;
+const DECODED_AT_ONCE: usize = 192;
 
 impl Predictor {
     /// With the parameters that a training with this seed starts from.
@@ -221,7 +221,10 @@ impl Predictor {
             let select: Vec<i64> = rows.iter().map(|row| (row.0 - first) as i64).collect();
             let select = TensorData::new(select, [rows.len()]);
             let select = Tensor::<1, Int>::from_data(select, &Device::flex());
-            let mut decoding = self.start(encoded, &queries)?.rows(&select);
+            // All paths of a class begin with the same mixture.
+            let mut decoding = self.start(encoded, &queries)?;
+            let raw = self.network.step(&mut decoding).select(0, select.clone());
+            let (mut raw, mut decoding) = (host(raw), decoding.rows(&select));
             let mut streams: Vec<Random> = rows
                 .iter()
                 .map(|&(place, path)| {
@@ -233,15 +236,20 @@ impl Predictor {
                 .collect();
             let mut part: Vec<Vec<Point>> =
                 vec![Vec::with_capacity(self.config.future_steps); rows.len()];
-            for _ in 0..self.config.future_steps {
-                let raw = self.network.step(&mut decoding);
-                let noise: Vec<[f32; 3]> = streams.iter_mut().map(mixture::draw).collect();
-                let action = mixture::sample(&raw, &noise);
-                for (path, velocity) in part.iter_mut().zip(host(action.clone()).chunks_exact(2)) {
-                    let velocity = [f64::from(velocity[0]), f64::from(velocity[1])];
-                    path.push(onward(path, velocity, self.config.seconds_per_step));
+            let mut weights = Vec::new();
+            for step in 1..=self.config.future_steps {
+                let width = raw.len() / rows.len();
+                let mut action = Vec::with_capacity(2 * rows.len());
+                let each = part.iter_mut().zip(&mut streams);
+                for ((path, random), raw) in each.zip(raw.chunks_exact(width)) {
+                    let velocity = mixture::sample_row(raw, mixture::draw(random), &mut weights);
+                    action.extend(velocity);
+                    path.push(onward(path, velocity.map(f64::from), self.config.seconds_per_step));
                 }
-                decoding.act(action);
+                if step < self.config.future_steps {
+                    decoding.act(tensor(action, [rows.len(), 2]));
+                    raw = host(self.network.step(&mut decoding));
+                }
             }
             for (&(place, _), path) in rows.iter().zip(part) {
                 paths[place].push(path);

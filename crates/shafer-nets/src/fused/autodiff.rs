@@ -8,6 +8,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 
+use super::cpu;
 use super::kernels::Kernels;
 
 /// The operations with their gradients.
@@ -56,7 +57,7 @@ impl Fused for Flex {
     }
 
     fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::lstm(gates, state).0
+        cpu::lstm_state(gates, state)
     }
 
     fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self> {

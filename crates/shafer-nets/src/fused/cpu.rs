@@ -45,18 +45,9 @@ impl Kernels for Flex {
     fn lstm(gates: Primitive, state: Primitive) -> (Primitive, Primitive) {
         let shape = state.shape();
         let (rows, width) = (shape[0], shape[1] / 2);
-        let (gates, state) = (whole(gates), whole(state));
-        let mut after = vec![0.0; rows * 2 * width];
         let mut kept = vec![0.0; rows * 5 * width];
-        let before = gates.storage::<f32>().chunks_exact(4 * width);
-        let before = before.zip(state.storage::<f32>().chunks_exact(2 * width));
-        let written = after.chunks_exact_mut(2 * width).zip(kept.chunks_exact_mut(5 * width));
-        for ((gates, state), (after, kept)) in before.zip(written) {
-            dispatch!(Level::new(), _simd => lstm_row(gates, &state[width..], after, kept));
-        }
-        let after = TensorData::new(after, [rows, 2 * width]);
-        let kept = TensorData::new(kept, [rows, 5 * width]);
-        (Primitive::from_data(after), Primitive::from_data(kept))
+        let after = lstm_rows(gates, state, &mut kept);
+        (after, Primitive::from_data(TensorData::new(kept, [rows, 5 * width])))
     }
 
     fn lstm_backward(
@@ -188,6 +179,31 @@ fn bernoulli_block(logits: &[f32], target: &[f32], gradient: &mut [f32]) -> f64 
     linear + product.ln()
 }
 
+/// [`Kernels::lstm`] without what only a gradient needs.
+pub(super) fn lstm_state(gates: Primitive, state: Primitive) -> Primitive {
+    let mut kept = vec![0.0; 5 * state.shape()[1] / 2];
+    lstm_rows(gates, state, &mut kept)
+}
+
+/// The rows of [`Kernels::lstm`]. There is room for what all of them keep, or for what one does, which is then
+/// written again and again.
+fn lstm_rows(gates: Primitive, state: Primitive, kept: &mut [f32]) -> Primitive {
+    let shape = state.shape();
+    let (rows, width) = (shape[0], shape[1] / 2);
+    let (gates, state) = (whole(gates), whole(state));
+    let mut after = vec![0.0; rows * 2 * width];
+    let before = gates.storage::<f32>().chunks_exact(4 * width);
+    let before = before.zip(state.storage::<f32>().chunks_exact(2 * width));
+    for (row, ((gates, state), after)) in
+        before.zip(after.chunks_exact_mut(2 * width)).enumerate()
+    {
+        let place = row * 5 * width % kept.len();
+        let kept = &mut kept[place..][..5 * width];
+        dispatch!(Level::new(), _simd => lstm_row(gates, &state[width..], after, kept));
+    }
+    Primitive::from_data(TensorData::new(after, [rows, 2 * width]))
+}
+
 /// One row of [`Kernels::lstm`]; `cell` is that of the state before.
 #[inline(always)]
 fn lstm_row(gates: &[f32], cell: &[f32], after: &mut [f32], kept: &mut [f32]) {
@@ -211,6 +227,8 @@ fn lstm_row(gates: &[f32], cell: &[f32], after: &mut [f32], kept: &mut [f32]) {
     let (forget, rest) = rest.split_at(width);
     let (new, output) = rest.split_at(width);
     let (hidden, after) = after.split_at_mut(width);
+    // So that no index is checked in the loop: its last numbers would be computed one by one.
+    let (output, seen, after) = (&output[..width], &mut seen[..width], &mut after[..width]);
     for i in 0..width {
         after[i] = forget[i] * cell[i] + input[i] * new[i];
         seen[i] = tanh(after[i]);
@@ -236,6 +254,8 @@ fn lstm_backward_row(
     let (to_input, rest) = gates.split_at_mut(width);
     let (to_forget, rest) = rest.split_at_mut(width);
     let (to_new, to_output) = rest.split_at_mut(width);
+    let (later, seen) = (&later[..width], &seen[..width]);
+    let (to_output, before) = (&mut to_output[..width], &mut before[..width]);
     for i in 0..width {
         let to_cell = later[i] + hidden[i] * output[i] * (1.0 - seen[i] * seen[i]);
         to_input[i] = to_cell * new[i] * input[i] * (1.0 - input[i]);
@@ -358,6 +378,8 @@ mod tests {
             let (expected, expected_kept) = composed::lstm::<Flex>(&gates, &state);
             assert_close(&after, &expected, 1e-6);
             assert_close(&kept, &expected_kept, 1e-6);
+            let alone = lstm_state(gates, state.clone());
+            assert_eq!(alone.storage::<f32>(), after.storage::<f32>());
             let gradient = numbers(3, [3, 2 * width]);
             let found = Flex::lstm_backward(gradient.clone(), kept.clone(), state.clone());
             let expected = composed::lstm_backward::<Flex>(&gradient, &kept, &state);
