@@ -143,16 +143,22 @@ fn folds_are_those_of_the_archive() {
 }
 
 /// Counted from the files: a track of n positions has n - 8 with a whole history, and n - 13 windows with
-/// one step of history and twelve of future.
+/// one step of history and twelve of future; n - 19 of twenty positions.
 #[test]
 fn ethucy_windows() {
     let Some((set, root)) = real("ethucy") else { return };
-    let windows = |fold: &str, split| -> usize {
+    let windows = |fold: &str, split, shape: &WindowShape| -> usize {
         let scenes = set.scenes(fold, split, &root).unwrap();
-        scenes.iter().map(|scene| scene.windows(&WindowShape::WHOLE).unwrap().len()).sum()
+        scenes.iter().map(|scene| scene.windows(shape).unwrap().len()).sum()
     };
-    assert_eq!(windows("eth", Split::Train), 37_796);
-    assert_eq!(windows("eth", Split::Test), 1248);
+    assert_eq!(windows("eth", Split::Train, &WindowShape::TRAINING), 37_796);
+    assert_eq!(windows("eth", Split::Test, &WindowShape::TRAINING), 1248);
+    // Those that results on ETH/UCY are published of.
+    let published =
+        [("eth", 364), ("hotel", 1197), ("univ", 24_334), ("zara1", 2356), ("zara2", 5910)];
+    for (fold, expected) in published {
+        assert_eq!(windows(fold, Split::Test, &WindowShape::PUBLISHED), expected, "{fold}");
+    }
     let scene = set.scene("biwi_eth_val", &root).unwrap();
     let of = |windows: &[Window]| {
         (windows.len(), windows.iter().filter(|window| !window.future.is_empty()).count())

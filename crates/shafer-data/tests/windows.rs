@@ -7,7 +7,7 @@ use shafer_data::dataset::{Differences, Scene, Track, Window, WindowShape};
 
 /// Any window of at least so many steps.
 fn shape(least_history: usize, least_future: usize) -> WindowShape {
-    WindowShape { least_history, least_future, ..WindowShape::WHOLE }
+    WindowShape { least_history, least_future, ..WindowShape::TRAINING }
 }
 
 fn scene(lines: &[(u32, u32, f64, f64)]) -> Scene {
@@ -109,7 +109,7 @@ fn neighbours_are_those_within_the_radius_at_present() {
 #[test]
 fn windows_are_cut_to_what_is_looked_at() {
     let lines: Vec<_> = (0..40).map(|i| (i * 10, 7, f64::from(i), 0.0)).collect();
-    let windows = scene(&lines).windows(&WindowShape::WHOLE).unwrap();
+    let windows = scene(&lines).windows(&WindowShape::TRAINING).unwrap();
     // From the second frame to the 13th from the end.
     assert_eq!(windows.len(), 40 - 1 - 12);
     assert!(windows.iter().all(|w| w.future.len() == 12 && w.neighbour_count == 0));
@@ -144,8 +144,8 @@ fn bad_scenes() {
         repeated: 0,
     };
     let refused = |scene: &Scene| {
-        let error = scene.windows(&WindowShape::WHOLE).unwrap_err().to_string();
-        assert_eq!(scene.windows_at(&[0], &WindowShape::WHOLE).unwrap_err().to_string(), error);
+        let error = scene.windows(&WindowShape::TRAINING).unwrap_err().to_string();
+        assert_eq!(scene.windows_at(&[0], &WindowShape::TRAINING).unwrap_err().to_string(), error);
         let mut rng = StdRng::seed_from_u64(0);
         assert_eq!(scene.random_steps(1, &mut rng).unwrap_err().to_string(), error);
         error
@@ -168,7 +168,7 @@ fn bad_scenes() {
     );
     // A single frame is no window of the usual shapes, but a pedestrian who is present.
     let single = made(&[10], &[[1.0, 2.0]]);
-    assert!(single.windows(&WindowShape::WHOLE).unwrap().is_empty());
+    assert!(single.windows(&WindowShape::TRAINING).unwrap().is_empty());
     assert!(single.windows(&WindowShape::ANY_FUTURE).unwrap().is_empty());
     assert_eq!(single.windows(&WindowShape::PRESENT).unwrap().len(), 1);
     let empty = Scene { name: "F".to_owned(), tracks: Vec::new(), repeated: 0 };
@@ -176,7 +176,7 @@ fn bad_scenes() {
     assert!(empty.random_steps(50, &mut StdRng::seed_from_u64(0)).unwrap().is_empty());
     let error = single.windows(&shape(9, 0)).unwrap_err().to_string();
     assert_eq!(error, "window: must not need more steps than it looks at");
-    let far = WindowShape { radius: f64::NAN, ..WindowShape::WHOLE };
+    let far = WindowShape { radius: f64::NAN, ..WindowShape::TRAINING };
     assert!(single.windows(&far).is_err());
     let long = made(&[0, u32::MAX / 10 * 10], &[[0.0; 2]; 2]);
     let error = long.random_steps(1, &mut StdRng::seed_from_u64(0)).unwrap_err().to_string();

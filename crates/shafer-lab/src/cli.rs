@@ -338,7 +338,8 @@ Examples:
   shafer reproduce fashion                              as the paper has it, 25 seeds
   shafer reproduce mnist --seeds 3 --set training.epochs=2 --out short
   shafer reproduce behaviour                            the paper's pedestrians: tested on ETH
-  shafer reproduce behaviour --scene all --preset quick each scene tested by networks of the others")]
+  shafer reproduce behaviour --scene all --preset quick each scene tested by networks of the others
+  shafer reproduce behaviour --weights shafer-runs/behaviour-paper --set samples=500 --out fewer")]
 pub(crate) struct Reproduce {
     /// Which experiment
     #[arg(value_enum)]
@@ -355,6 +356,11 @@ pub(crate) struct Reproduce {
     /// behaviour: the scene to test on; the networks are trained on the others [default: eth]
     #[arg(long, value_enum, value_name = "SCENE")]
     pub(crate) scene: Option<SceneChoice>,
+
+    /// behaviour: take the networks that the run in this folder trained, with the same network and
+    /// training, and only evaluate them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) weights: Option<PathBuf>,
 
     /// Change a key of the preset; run.json in the folder of a run has them all
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -229,6 +229,9 @@ fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
         changes.insert(0, scene.change());
         let _ = write!(name, "-{}", scene.name());
     }
+    if arguments.weights.is_some() && !is_behaviour {
+        bail!("--weights is for behaviour, not for {}", arguments.experiment.name());
+    }
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("shafer-runs").join(name));
     let request = reproduce::Request {
         experiment: arguments.experiment,
@@ -237,6 +240,7 @@ fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
         changes: &changes,
         out: &out,
         folders: &data::folders(arguments.data_dir.as_deref()),
+        weights: arguments.weights.as_deref(),
         quiet: cli.quiet,
     };
     let reproduced = if is_behaviour {

@@ -81,9 +81,8 @@ pub struct WindowShape {
 }
 
 impl WindowShape {
-    /// Whole windows, to train on and to test with: at least one step of history, up to 8, and a future
-    /// of 12 steps.
-    pub const WHOLE: Self = Self {
+    /// Windows to train on: at least one step of history, up to 8, and a future of 12 steps.
+    pub const TRAINING: Self = Self {
         history: 8,
         least_history: 1,
         future: 12,
@@ -92,8 +91,12 @@ impl WindowShape {
         differences: Differences::Backward,
     };
 
+    /// Whole windows, to test with, as results on ETH/UCY are published: eight positions with the present one,
+    /// and the twelve after it. The network may look at one more step of history where there is one.
+    pub const PUBLISHED: Self = Self { least_history: 7, ..Self::TRAINING };
+
     /// Every pedestrian who was seen before the present, with whatever future there is.
-    pub const ANY_FUTURE: Self = Self { least_future: 0, ..Self::WHOLE };
+    pub const ANY_FUTURE: Self = Self { least_future: 0, ..Self::TRAINING };
 
     /// What the paper evaluates: a whole history of 8 steps, and whatever future there is.
     ///
@@ -125,7 +128,7 @@ impl Scene {
     ///
     /// let text = "0 1 0 0\n10 1 0.4 0\n20 1 0.8 0\n30 1 1.6 0\n10 2 0.4 1";
     /// let scene = Scene::parse("corner", text.as_bytes())?;
-    /// let shape = WindowShape { least_future: 1, ..WindowShape::WHOLE };
+    /// let shape = WindowShape { least_future: 1, ..WindowShape::TRAINING };
     /// let windows = scene.windows(&shape)?;
     /// assert_eq!(windows.len(), 2); // Pedestrian 1, at frames 10 and 20.
     /// assert_eq!(windows[0].history[1], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
@@ -188,7 +191,7 @@ impl Scene {
 /// use shafer_data::dataset::{Scene, WindowShape, windows_of};
 ///
 /// let scene = Scene::parse("empty street", b"0 1 0 0\n10 1 0 0")?;
-/// let error = windows_of(&[scene], &WindowShape::WHOLE).unwrap_err();
+/// let error = windows_of(&[scene], &WindowShape::TRAINING).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
 ///     "empty street: no pedestrian has at least 1 step before and 12 after the present"

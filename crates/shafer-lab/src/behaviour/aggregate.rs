@@ -71,6 +71,7 @@ impl Scene<'_> {
             }
             shares.insert(name.clone(), curve);
         }
+        let decoding = self.decoding(&kept);
         SceneResults {
             fold: self.fold.to_owned(),
             agents: self.evaluations.first().map_or(0, |evaluation| evaluation.agents.len()),
@@ -82,7 +83,7 @@ impl Scene<'_> {
             kept_by_method,
             within,
             reach: Reach { distances: reach_distances, shares },
-            decoding: self.decoding(),
+            decoding,
             exemplars,
         }
     }
@@ -107,12 +108,14 @@ impl Scene<'_> {
         Metric { mean, se, n, by_seed }
     }
 
-    fn decoding(&self) -> DecodingSummary {
+    /// `kept` is the histogram of evidential.
+    fn decoding(&self, kept: &[u64]) -> DecodingSummary {
+        let calls: u64 = kept.iter().zip(0..).map(|(agents, size)| agents * size).sum();
         let all: Vec<&Decoding> =
             self.evaluations.iter().flat_map(|evaluation| &evaluation.decodings).collect();
         let of = |value: fn(&Decoding) -> f64| median(all.iter().map(|d| value(d)).collect());
         DecodingSummary {
-            calls_kept: all.iter().map(|d| d.kept as f64).sum::<f64>() / all.len() as f64,
+            calls_kept: calls as f64 / kept.iter().sum::<u64>() as f64,
             calls_all: self.classes,
             milliseconds_kept: 1e3 * of(|d| d.seconds_kept),
             milliseconds_all: 1e3 * of(|d| d.seconds_all),

@@ -55,8 +55,8 @@ pub(crate) struct Config {
     pub(crate) top: usize,
     /// The paper's slice: how many time steps of it.
     pub(crate) time_steps: usize,
-    /// How many pedestrians of a whole scene at most, evenly spaced.
-    pub(crate) most_agents: usize,
+    /// How many windows of a whole scene at most, evenly spaced; all if it is not said.
+    pub(crate) most_agents: Option<usize>,
     /// Of the time steps and of every path.
     pub(crate) evaluation_seed: u64,
     /// In metres, between the end of a mode and the truth.
@@ -93,7 +93,7 @@ impl Config {
             ("class_samples", self.class_samples),
             ("top", self.top),
             ("time_steps", self.time_steps),
-            ("most_agents", self.most_agents),
+            ("most_agents", self.most_agents.unwrap_or(1)),
         ] {
             if !(1..=MOST_SAMPLES).contains(&value) {
                 bail!("{key} is {value}, but must be at least 1 and at most {MOST_SAMPLES}");
@@ -146,7 +146,9 @@ mod tests {
         assert_eq!(paper.nets(), shafer_nets::behaviour::Config::default());
         assert_eq!((paper.samples, paper.class_samples, paper.top), (2000, 500, 5));
         assert_eq!((paper.time_steps, paper.seeds), (50, 3));
-        assert_eq!(shape(&paper.network, 1, 12), WindowShape::WHOLE);
+        assert_eq!(paper.most_agents, None);
+        assert_eq!(shape(&paper.network, 1, 12), WindowShape::TRAINING);
+        assert_eq!(shape(&paper.network, 7, 12), WindowShape::PUBLISHED);
         assert_eq!(shape(&paper.network, 1, 0), WindowShape::ANY_FUTURE);
         assert_eq!(shape(&paper.network, 8, 0), WindowShape::PAPER);
         assert_eq!(shape(&paper.network, 0, 0), WindowShape::PRESENT);
@@ -166,6 +168,7 @@ mod tests {
             ("scenes=[]", "scenes is empty"),
             ("scenes=[\"eth\", \"eth\"]", "eth is there twice"),
             ("samples=0", "samples is 0"),
+            ("most_agents=0", "most_agents is 0"),
             ("class_samples=99999999", "class_samples is 99999999"),
             ("distances=[nan]", "NaN is not a distance"),
             ("distances=[-1.0]", "-1 is not a distance"),

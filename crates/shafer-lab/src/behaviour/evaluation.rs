@@ -1,5 +1,6 @@
 //! How well a network and each method foretell where pedestrians went.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -17,13 +18,13 @@ use super::folds::observations;
 use crate::interrupt::{self, Interrupted};
 use crate::method::EVIDENTIAL;
 
-/// What became of the pedestrians of a scene with the network of one seed.
+/// What became of pedestrians of a scene with the network of one seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Evaluation {
     pub(super) seed: u64,
     pub(super) agents: Vec<AgentRecord>,
-    /// Of the survivors of evidential, against all joint classes.
+    /// Of the survivors of evidential, against all joint classes, for some of them.
     pub(super) decodings: Vec<Decoding>,
 }
 
@@ -96,7 +97,6 @@ impl Errors {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Decoding {
-    pub(super) kept: usize,
     pub(super) seconds_kept: f64,
     pub(super) seconds_all: f64,
 }
@@ -109,21 +109,28 @@ pub(super) struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// Evaluates pedestrians, several at once. Each has random numbers of its own.
+    /// What the network makes of pedestrians.
+    pub(super) fn encode(&self, agents: &[Window]) -> Result<Encoded> {
+        Ok(self.predictor.encode(&observations(agents)?)?)
+    }
+
+    /// Evaluates some of the pedestrians that were encoded, several at once. Each has random numbers of its
+    /// own.
     pub(super) fn agents(
         &self,
+        encoded: &Encoded,
         agents: &[Window],
+        places: Range<usize>,
         progress: &(dyn Fn() + Sync),
     ) -> Result<Vec<AgentRecord>> {
-        let encoded = self.predictor.encode(&observations(agents)?)?;
-        agents
-            .par_iter()
-            .enumerate()
-            .map(|(place, window)| {
+        places
+            .into_par_iter()
+            .map(|place| {
                 if interrupt::check().is_err() {
                     bail!(Interrupted("the same command goes on from here"));
                 }
-                let record = self.agent(&encoded, place, window).with_context(|| {
+                let window = &agents[place];
+                let record = self.agent(encoded, place, window).with_context(|| {
                     format!("pedestrian {}, frame {}", window.agent, window.frame)
                 })?;
                 progress();
@@ -149,7 +156,7 @@ impl Evaluator<'_> {
         let top = |class: usize| self.class_mean(&paths[class], &truth);
         let mut of_class: Vec<Option<Errors>> = vec![None; paths.len()];
         let ends: Vec<f64> = self
-            .forecast(encoded, place, &(0..paths.len()).collect::<Vec<_>>())?
+            .all_means(encoded, place)?
             .iter()
             .map(|mean| distance(mean[truth.len() - 1], end))
             .collect();
@@ -252,8 +259,14 @@ impl Evaluator<'_> {
         Ok(Errors { nll: kernel_nll(paths, truth)?, ade, fde })
     }
 
+    /// The mean paths of all joint classes of one pedestrian.
+    pub(super) fn all_means(&self, encoded: &Encoded, place: usize) -> Result<Vec<Vec<Point>>> {
+        let all: Vec<usize> = (0..self.predictor.config().joint_classes()).collect();
+        self.forecast(encoded, place, &all)
+    }
+
     /// The mean paths of joint classes of one pedestrian.
-    pub(super) fn forecast(
+    fn forecast(
         &self,
         encoded: &Encoded,
         place: usize,
@@ -267,20 +280,23 @@ impl Evaluator<'_> {
 
     /// How long the mean paths of the survivors of evidential take, and those of all joint classes: one
     /// pedestrian after the other, on one thread.
-    pub(super) fn decodings(&self, agents: &[Window]) -> Result<Vec<Decoding>> {
+    pub(super) fn decodings(
+        &self,
+        encoded: &Encoded,
+        places: Range<usize>,
+    ) -> Result<Vec<Decoding>> {
         const REPEATS: usize = 3;
         let ours = self.methods.iter().position(|(_, method)| method.name() == EVIDENTIAL);
         let ours = ours.context("evidential is not among the methods")?;
-        let encoded = self.predictor.encode(&observations(agents)?)?;
         let all: Vec<usize> = (0..self.predictor.config().joint_classes()).collect();
         let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
         one_thread.install(|| {
             let decoding = |place: usize| {
-                let distributions = self.distributions(&encoded, place)?;
+                let distributions = self.distributions(encoded, place)?;
                 let kept = &distributions[ours].ranked;
                 let seconds = |classes: &[usize]| -> Result<f64> {
                     let start = Instant::now();
-                    self.forecast(&encoded, place, classes)?;
+                    self.forecast(encoded, place, classes)?;
                     Ok(start.elapsed().as_secs_f64())
                 };
                 let mut fastest = [f64::INFINITY; 2];
@@ -289,9 +305,9 @@ impl Evaluator<'_> {
                     fastest[1] = fastest[1].min(seconds(&all)?);
                 }
                 let [seconds_kept, seconds_all] = fastest;
-                Ok(Decoding { kept: kept.len(), seconds_kept, seconds_all })
+                Ok(Decoding { seconds_kept, seconds_all })
             };
-            (0..agents.len()).map(decoding).collect()
+            places.map(decoding).collect()
         })
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use shafer_data::dataset::Window;
-use shafer_nets::behaviour::Point;
+use shafer_nets::behaviour::{Encoded, Point};
 
 use super::evaluation::Evaluator;
-use super::folds::observations;
 
 /// How many are shown of a scene.
 const SHOWN: usize = 6;
@@ -34,37 +34,49 @@ pub(crate) struct Exemplar {
 impl Exemplar {
     /// All pedestrians, with what a network and each method make of them.
     pub(super) fn all(evaluator: &Evaluator<'_>, windows: &[Window]) -> Result<Vec<Self>> {
-        let encoded = evaluator.predictor.encode(&observations(windows)?)?;
-        let classes: Vec<usize> = (0..evaluator.predictor.config().joint_classes()).collect();
-        let exemplar = |(place, window): (usize, &Window)| {
-            let paths = evaluator.forecast(&encoded, place, &classes)?;
-            let spread = spread(&paths);
-            let distributions = evaluator.distributions(&encoded, place)?;
-            let names = evaluator.methods.iter().map(|(_, method)| method.name().to_owned());
-            let history = window.history.iter().map(|&[x, y, ..]| [x, y]).collect();
-            Ok(Self {
-                agent: window.agent,
-                frame: window.frame,
-                history: millimetres(history),
-                truth: millimetres(window.truth()),
-                paths: paths.into_iter().map(millimetres).collect(),
-                kept: names.zip(distributions.into_iter().map(|d| d.ranked)).collect(),
-                spread,
-            })
-        };
+        let encoded = evaluator.encode(windows)?;
+        let exemplar = |(place, window)| Self::new(evaluator, &encoded, place, window);
         windows.iter().enumerate().map(exemplar).collect()
+    }
+
+    fn new(
+        evaluator: &Evaluator<'_>,
+        encoded: &Encoded,
+        place: usize,
+        window: &Window,
+    ) -> Result<Self> {
+        let paths = evaluator.all_means(encoded, place)?;
+        let distributions = evaluator.distributions(encoded, place)?;
+        let names = evaluator.methods.iter().map(|(_, method)| method.name().to_owned());
+        let history = window.history.iter().map(|&[x, y, ..]| [x, y]).collect();
+        Ok(Self {
+            agent: window.agent,
+            frame: window.frame,
+            history: millimetres(history),
+            truth: millimetres(window.truth()),
+            spread: spread(&paths),
+            paths: paths.into_iter().map(millimetres).collect(),
+            kept: names.zip(distributions.into_iter().map(|d| d.ranked)).collect(),
+        })
     }
 
     /// Those to look at. Of the pedestrians whose whole future is known, or of all if there is none, by
     /// increasing spread: the middle ones of six parts of equal size.
     pub(super) fn chosen(evaluator: &Evaluator<'_>, windows: &[Window]) -> Result<Vec<Self>> {
         let most = windows.iter().map(|window| window.future.len()).max().unwrap_or(0);
-        let whole: Vec<Window> =
-            windows.iter().filter(|window| window.future.len() == most).cloned().collect();
-        let mut all = Self::all(evaluator, &whole)?;
-        all.sort_by(|a, b| a.spread.total_cmp(&b.spread));
-        let (count, shown) = (all.len(), SHOWN.min(all.len()));
-        Ok((0..shown).map(|part| all[(2 * part + 1) * count / (2 * shown)].clone()).collect())
+        let encoded = &evaluator.encode(windows)?;
+        // There may be tens of thousands: only of those who are shown is more than the spread kept.
+        let mut spreads = windows
+            .par_iter()
+            .enumerate()
+            .filter(|(_, window)| window.future.len() == most)
+            .map(|(place, _)| Ok((spread(&evaluator.all_means(encoded, place)?), place)))
+            .collect::<Result<Vec<_>>>()?;
+        spreads.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (count, shown) = (spreads.len(), SHOWN.min(spreads.len()));
+        let place = |part: usize| spreads[(2 * part + 1) * count / (2 * shown)].1;
+        let exemplar = |place: usize| Self::new(evaluator, encoded, place, &windows[place]);
+        (0..shown).map(place).map(exemplar).collect()
     }
 }
 

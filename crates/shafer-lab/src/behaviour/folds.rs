@@ -38,11 +38,12 @@ impl Fold {
         config: &Config,
     ) -> Result<Self> {
         let network = &config.network;
-        let whole = WindowShape {
-            differences: config.differences,
-            ..shape(network, 1, network.future_steps)
+        let windows = |split: Split, least_history: usize| {
+            let shape = shape(network, least_history, network.future_steps);
+            let shape = WindowShape { differences: config.differences, ..shape };
+            anyhow::Ok(windows_of(&set.scenes(name, split, folders)?, &shape)?)
         };
-        let examples = windows_of(&set.scenes(name, Split::Train, folders)?, &whole)?
+        let examples = windows(Split::Train, WindowShape::TRAINING.least_history)?
             .iter()
             .map(|window| Example::new(&window.history, &window.neighbours, &window.future))
             .collect::<Result<_, _>>()?;
@@ -51,8 +52,11 @@ impl Fold {
             let scene = set.scene(PAPER_FILE, folders)?;
             tests.push(Test { scene: PAPER_SCENE.to_owned(), agents: slice(&scene, config)? });
         }
-        let agents = windows_of(&set.scenes(name, Split::Test, folders)?, &whole)?;
-        tests.push(Test { scene: name.to_owned(), agents: spaced(agents, config.most_agents) });
+        let mut agents = windows(Split::Test, WindowShape::PUBLISHED.least_history)?;
+        if let Some(most) = config.most_agents {
+            agents = spaced(agents, most);
+        }
+        tests.push(Test { scene: name.to_owned(), agents });
         Ok(Self { name: name.to_owned(), examples, tests })
     }
 }

@@ -38,6 +38,9 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         .map(|scene| Fold::read(scene, set, request.folders, config))
         .collect::<Result<Vec<_>>>()?;
     let folder = &Folder::open(request.out, config)?;
+    if let Some(run) = request.weights {
+        training::take(run, &folds, config, folder)?;
+    }
     interrupt::hold();
     let trainings = train_all(&folds, config, folder, start, request.quiet)?;
     let methods = Choice::all()
@@ -113,6 +116,13 @@ fn train_all(
     Ok(records.into_iter().map(|(_, record)| record).collect())
 }
 
+/// What is evaluated is written after so many pedestrians, about half a minute: a run that is killed loses
+/// no more than that.
+const EVALUATED_AT_ONCE: usize = 500;
+
+/// Of so many of them, the time that their paths take is measured.
+const TIMED: usize = 100;
+
 /// A scene, with every network that was not trained on it.
 struct Evaluated<'a> {
     name: &'a str,
@@ -176,25 +186,35 @@ impl<'a> Evaluated<'a> {
         folder: &Folder,
         done: &(dyn Fn(usize) + Sync),
     ) -> Result<()> {
-        let file = training_file(&training::name(self.fold, seed), &format!("{}.json", self.name));
         if self.exemplars.is_empty() {
             self.exemplars = Exemplar::chosen(evaluator, &test.agents)?;
         }
-        let evaluation = if let Some(evaluation) = folder.read(&file)? {
-            done(test.agents.len());
-            evaluation
-        } else {
-            let evaluation = Evaluation {
-                seed,
-                agents: evaluator
-                    .agents(&test.agents, &|| done(1))
-                    .with_context(|| format!("{}, seed {seed}", self.name))?,
-                decodings: evaluator.decodings(&test.agents)?,
+        let encoded = &evaluator.encode(&test.agents)?;
+        let count = test.agents.len();
+        let mut all = Evaluation { seed, agents: Vec::new(), decodings: Vec::new() };
+        for first in (0..count).step_by(EVALUATED_AT_ONCE) {
+            let places = first..count.min(first + EVALUATED_AT_ONCE);
+            let name = format!("{}-{first:05}.json", self.name);
+            let file = training_file(&training::name(self.fold, seed), &name);
+            let part = if let Some(part) = folder.read::<Evaluation>(&file)? {
+                done(places.len());
+                part
+            } else {
+                let timed = first..places.end.min(first + TIMED);
+                let part = Evaluation {
+                    seed,
+                    agents: evaluator
+                        .agents(encoded, &test.agents, places, &|| done(1))
+                        .with_context(|| format!("{}, seed {seed}", self.name))?,
+                    decodings: evaluator.decodings(encoded, timed)?,
+                };
+                folder.write(&file, &part)?;
+                part
             };
-            folder.write(&file, &evaluation)?;
-            evaluation
-        };
-        self.evaluations.push(evaluation);
+            all.agents.extend(part.agents);
+            all.decodings.extend(part.decodings);
+        }
+        self.evaluations.push(all);
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use shafer_nets::behaviour::{Draw, NetworkConfig, Point, Predictor, Query, Train
 
 use super::config::{Config, shape};
 use super::evaluation::{Errors, Evaluator, best_of};
-use super::folds::{Fold, observations};
+use super::folds::Fold;
 use super::results::BehaviourResults;
 use super::synthetic::{results, scene, write_data};
 use super::training::TrainingRecord;
@@ -41,6 +41,16 @@ fn tiny() -> Vec<String> {
 }
 
 fn run(data: &Path, out: &Path, changes: &[String]) -> anyhow::Result<Reproduced> {
+    run_with(data, out, changes, None)
+}
+
+/// With the networks of another run, if there is one.
+fn run_with(
+    data: &Path,
+    out: &Path,
+    changes: &[String],
+    weights: Option<&Path>,
+) -> anyhow::Result<Reproduced> {
     reproduce(&Request {
         experiment: Experiment::Behaviour,
         preset: Preset::Smoke,
@@ -48,6 +58,7 @@ fn run(data: &Path, out: &Path, changes: &[String]) -> anyhow::Result<Reproduced
         changes,
         out,
         folders: &[data.to_owned()],
+        weights,
         quiet: true,
     })
 }
@@ -143,8 +154,49 @@ fn a_run_that_was_killed_ends_with_the_same_numbers() {
     }
     assert_eq!(numbers(&run(&data, &killed, &tiny()).unwrap()), expected);
     // Or killed between two evaluations.
-    std::fs::remove_file(killed.join("trainings/eth-seed-01.eth.json")).unwrap();
+    std::fs::remove_file(killed.join("trainings/eth-seed-01.eth-00000.json")).unwrap();
     assert_eq!(numbers(&run(&data, &killed, &tiny()).unwrap()), expected);
+}
+
+#[test]
+fn networks_of_another_run_can_be_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, first, second] = ["data", "first", "second"].map(|name| folder.path().join(name));
+    write_data(&data);
+    run(&data, &first, &tiny()).unwrap();
+    let fewer = [tiny(), vec!["samples=20".to_owned()]].concat();
+    let take = |changes: &[String]| run_with(&data, &second, changes, Some(&first));
+    let with = |change: &str| [fewer.clone(), vec![change.to_owned()]].concat();
+    let fault = |changes: &[String]| format!("{:#}", take(changes).err().unwrap());
+
+    // The same numbers as if they had been trained again, and nothing was trained.
+    let trained = numbers(&run(&data, &folder.path().join("third"), &fewer).unwrap());
+    assert_eq!(numbers(&take(&fewer).unwrap()), trained);
+    for file in ["eth-seed-00.json", "eth-seed-01.weights.safetensors"] {
+        let [there, here] =
+            [&first, &second].map(|run| std::fs::read(run.join("trainings").join(file)).unwrap());
+        assert!(there == here, "{file}");
+    }
+
+    // Only what fits is taken.
+    let clean = || std::fs::remove_dir_all(&second).unwrap();
+    clean();
+    let error = fault(&with("training.iterations=5"));
+    assert!(error.contains("was trained with another training than is asked for"), "{error}");
+    clean();
+    let error = fault(&with("differences=\"backward\""));
+    assert!(error.contains("with other differences"), "{error}");
+    clean();
+    let error = fault(&with("scenes=[\"hotel\"]"));
+    assert!(error.contains("hotel-seed-00.json: is not there"), "{error}");
+    let weights = first.join("trainings/eth-seed-01.weights.safetensors");
+    std::fs::write(&weights, b"nothing").unwrap();
+    clean();
+    let error = fault(&fewer);
+    assert!(error.contains("eth-seed-01.weights.safetensors"), "{error}");
+    std::fs::remove_file(first.join("run.json")).unwrap();
+    clean();
+    assert!(fault(&fewer).contains("run.json: is not there"));
 }
 
 fn record(seed: u64, diverged: bool) -> TrainingRecord {
@@ -191,7 +243,7 @@ fn scenes_without_anybody_are_refused() {
     let read = |fold: &str| Fold::read(fold, set("ethucy").unwrap(), &[data.to_owned()], &config);
     std::fs::write(data.join("ethucy/biwi_hotel.txt"), scene(2, 9)).unwrap();
     let error = read("hotel").err().unwrap().to_string();
-    assert!(error.contains("biwi_hotel: no pedestrian has at least 1 step before"), "{error}");
+    assert!(error.contains("biwi_hotel: no pedestrian has at least 7 steps before"), "{error}");
     std::fs::write(data.join("ethucy/biwi_eth_val.txt"), scene(2, 9)).unwrap();
     let error = read("eth").err().unwrap().to_string();
     assert!(error.contains("biwi_eth_val: nobody is there at any of 6 random"), "{error}");
@@ -272,10 +324,13 @@ fn one_pedestrian_against_plain_loops() {
         .map(|(name, _)| name.parse::<Choice>().unwrap().transform(5).unwrap())
         .collect();
     let evaluator = Evaluator { predictor: &predictor, methods: &methods, config: &config };
-    let records = evaluator.agents(&windows, &|| {}).unwrap();
+    let encoded = evaluator.encode(&windows).unwrap();
+    let agents = |places| evaluator.agents(&encoded, &windows, places, &|| {}).unwrap();
+    let records = agents(0..windows.len());
     assert_eq!(records.len(), windows.len());
-    let encoded = predictor.encode(&observations(&windows).unwrap()).unwrap();
     let place = windows.len() - 1;
+    // Wherever a part begins.
+    assert_eq!(agents(place..windows.len()), records[place..]);
     // This one leaves before the network has said all.
     let truth = windows[place].truth();
     assert!(truth.len() < config.network.future_steps && records[place].steps == truth.len());

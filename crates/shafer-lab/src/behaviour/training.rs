@@ -1,5 +1,6 @@
 //! One training, from its seed to its weights.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -10,7 +11,7 @@ use shafer_nets::{Error, Precision};
 use super::config::Config;
 use super::folds::Fold;
 use crate::interrupt::{self, Interrupted};
-use crate::reproduce::{Folder, SECONDS_BETWEEN_STATES, training_file};
+use crate::reproduce::{Folder, SECONDS_BETWEEN_STATES, read, training_file};
 
 /// What one training came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +102,47 @@ pub(super) fn train(
     folder.write(&record, &done)?;
     folder.remove(&[state, part])?;
     Ok(done)
+}
+
+/// Takes what an earlier run trained, if its networks and trainings are those that are asked for.
+pub(super) fn take(from: &Path, folds: &[Fold], config: &Config, folder: &Folder) -> Result<()> {
+    let (theirs, ours) = (Folder::config_of(from)?, serde_json::to_value(config)?);
+    for (key, what) in [
+        ("network", "another network"),
+        ("training", "another training"),
+        ("differences", "other differences"),
+    ] {
+        if theirs[key] != ours[key] {
+            bail!(
+                "{}: was trained with {what} than is asked for: {}, not {}",
+                from.display(),
+                theirs[key],
+                ours[key]
+            );
+        }
+    }
+    for (fold, seed) in folds.iter().flat_map(|fold| (0..config.seeds).map(move |s| (fold, s))) {
+        let file = |ending| training_file(&name(&fold.name, seed), ending);
+        let (record, weights) = (file("json"), file("weights.safetensors"));
+        if folder.read_bytes(&record)?.is_some() {
+            continue;
+        }
+        let path = from.join(&record);
+        let taken: TrainingRecord = serde_json::from_slice(&read(&path)?)
+            .with_context(|| format!("{}: is not what a training writes", path.display()))?;
+        if !taken.diverged {
+            let path = from.join(&weights);
+            let bytes = read(&path)?;
+            let predictor =
+                Predictor::from_safetensors(&bytes).with_context(|| path.display().to_string())?;
+            if predictor.config() != &config.network {
+                bail!("{}: is a network of another shape", path.display());
+            }
+            folder.write_bytes(&weights, &bytes)?;
+        }
+        folder.write(&record, &taken)?;
+    }
+    Ok(())
 }
 
 /// What a training left: from its file, whose numbers are rounded, so that a run that is taken up again

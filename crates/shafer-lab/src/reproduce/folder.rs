@@ -41,6 +41,19 @@ pub(crate) fn training_file(training: &str, ending: &str) -> PathBuf {
     Path::new(TRAININGS).join(format!("{training}.{ending}"))
 }
 
+/// A file that must be there.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    read_if_there(path)?.with_context(|| format!("{}: is not there", path.display()))
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("{}: cannot read", path.display())),
+    }
+}
+
 impl Folder {
     /// Opens the folder of a run, or begins one.
     pub(crate) fn open(path: &Path, config: &impl Serialize) -> Result<Self> {
@@ -61,6 +74,13 @@ impl Folder {
             None => folder.spent(0.0)?,
         }
         Ok(folder)
+    }
+
+    /// What the numbers of a run in another folder depend on.
+    pub(crate) fn config_of(path: &Path) -> Result<Value> {
+        let file = path.join(RUN);
+        let run = || -> Result<Run> { Ok(serde_json::from_slice(&read(&file)?)?) };
+        Ok(run().with_context(|| format!("{}: is not the folder of a run", path.display()))?.config)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -85,12 +105,7 @@ impl Folder {
 
     /// A file, if it is there.
     pub(crate) fn read_bytes(&self, name: impl AsRef<Path>) -> Result<Option<Vec<u8>>> {
-        let path = self.path.join(name);
-        match fs::read(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("{}: cannot read", path.display())),
-        }
+        read_if_there(&self.path.join(name))
     }
 
     /// Writes a JSON file, aside first.

@@ -22,7 +22,7 @@ use shafer_data::{Column, write_table};
 use shafer_nets::{Classifier, ClassifierConfig, Examples, Precision};
 
 use self::config::Config;
-pub(crate) use self::folder::{Folder, SECONDS_BETWEEN_STATES, training_file};
+pub(crate) use self::folder::{Folder, SECONDS_BETWEEN_STATES, read, training_file};
 pub(crate) use self::preset::{Experiment, Preset, configured};
 pub(crate) use self::training::prior_logits;
 use self::training::{Sweep, Training};
@@ -42,6 +42,8 @@ pub(crate) struct Request<'a> {
     pub(crate) out: &'a Path,
     /// Where data sets are looked for.
     pub(crate) folders: &'a [PathBuf],
+    /// The folder of a run whose networks are taken.
+    pub(crate) weights: Option<&'a Path>,
     pub(crate) quiet: bool,
 }
 

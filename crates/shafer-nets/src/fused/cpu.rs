@@ -194,8 +194,7 @@ fn lstm_rows(gates: Primitive, state: Primitive, kept: &mut [f32]) -> Primitive 
     let mut after = vec![0.0; rows * 2 * width];
     let before = gates.storage::<f32>().chunks_exact(4 * width);
     let before = before.zip(state.storage::<f32>().chunks_exact(2 * width));
-    for (row, ((gates, state), after)) in
-        before.zip(after.chunks_exact_mut(2 * width)).enumerate()
+    for (row, ((gates, state), after)) in before.zip(after.chunks_exact_mut(2 * width)).enumerate()
     {
         let place = row * 5 * width % kept.len();
         let kept = &mut kept[place..][..5 * width];
