@@ -1,6 +1,8 @@
 //! Sparse rows in compressed form.
 
 use crate::element::Element;
+#[cfg(feature = "parallel")]
+use crate::kernel::{Float, Stream};
 
 /// Rows that store what was kept and nothing else, as a CSR matrix does: row `i` has the classes
 /// `indices[indptr[i]..indptr[i + 1]]`, in ascending order, with the probabilities at the same
@@ -259,6 +261,15 @@ pub(crate) struct Entries<'a, E> {
     pub(crate) values: &'a mut [E],
 }
 
+/// Rows on their way to where they belong.
+#[cfg(feature = "parallel")]
+#[derive(Debug, Default)]
+pub(crate) struct Unscaled<E> {
+    pub(crate) rows: CompressedRows<E>,
+    /// What their values must still be multiplied by while they are written, past the caches.
+    pub(crate) factor: Option<f64>,
+}
+
 /// Where rows that have been computed elsewhere go.
 #[cfg(feature = "parallel")]
 pub(crate) struct Places<'a, E> {
@@ -291,9 +302,17 @@ impl<'a, E: Element> Places<'a, E> {
     }
 
     /// Puts as many rows and entries there as these are places for.
-    pub(crate) fn put(self, rows: &CompressedRows<E>) {
-        self.columns.copy_from_slice(rows.indices());
-        self.values.copy_from_slice(rows.values());
+    pub(crate) fn put(self, Unscaled { rows, factor }: &Unscaled<E>) {
+        match (factor, E::as_compute(rows.values())) {
+            (&Some(factor), Some(values)) if let Some(to) = E::as_compute_mut(self.values) => {
+                E::Compute::scale_to(values, factor, &mut Stream::new(to));
+                Stream::new(self.columns).push(rows.indices(), |column| column);
+            }
+            _ => {
+                self.values.copy_from_slice(rows.values());
+                self.columns.copy_from_slice(rows.indices());
+            }
+        }
         for (to, end) in self.ends.iter_mut().zip(&rows.indptr()[1..]) {
             *to = self.base + end;
         }

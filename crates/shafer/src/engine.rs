@@ -4,16 +4,18 @@
 //! what is done to a row depends on that row only, so results do not depend on the number of
 //! threads.
 
+#[cfg(feature = "parallel")]
+use crate::compressed::Unscaled;
 use crate::compressed::{CompressedRows, Entries};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::kernel::{Cut, Float, Rate, SLACK, TILE_CLASSES};
 use crate::logits::{Logits, packed_start};
-use crate::sink::{CompressedSink, DenseSink, Sink, SizeSink};
+use crate::sink::{CompressedSink, DenseSink, DenseStream, Sink, SizeSink};
 use crate::transform::{Kept, Report, Rule, Scratch};
 
 /// How many logits a block has, more or less.
-const BLOCK: usize = 1 << 14;
+const BLOCK: usize = 1 << 15;
 
 /// How many blocks are held in memory at once before they are put in their places, where they
 /// cannot be written there directly.
@@ -28,9 +30,16 @@ pub(crate) const MAX_GROUP: usize = 64;
 const FAR_AHEAD: usize = 1 << 15;
 const NEAR_AHEAD: usize = 1024;
 
+/// From so many logits on, distributions with their zeros are written past the caches, which would not
+/// hold them; and compressed ones, which are twice as large where they are not sparse.
+const DENSE_PAST_CACHES: usize = 1 << 23;
+#[cfg(feature = "parallel")]
+const COMPRESSED_PAST_CACHES: usize = DENSE_PAST_CACHES / 2;
+
 /// Rows are shared out in blocks of this many: a multiple of the lanes, for the short ones.
 fn block_rows(classes: usize) -> usize {
-    (BLOCK / classes / 16 * 16).max(if classes <= TILE_CLASSES { 16 } else { 1 })
+    let rows = (BLOCK / classes).max(1);
+    if classes <= TILE_CLASSES { rows.next_multiple_of(16) } else { rows }
 }
 
 /// What a thread needs to work on blocks.
@@ -39,6 +48,8 @@ struct Worker<'a, E: Element> {
     logits: &'a Logits<'a, E>,
     rate: Rate,
     scratch: Scratch<E::Compute>,
+    /// How many blocks of other threads lie between two of this one, more or less.
+    skipped_blocks: usize,
     /// The block, where it must be copied.
     input: Vec<E::Compute>,
     /// Its result, where it cannot be written to its place.
@@ -53,6 +64,7 @@ impl<'a, E: Element> Worker<'a, E> {
             rule,
             logits,
             rate: logits.rate(),
+            skipped_blocks: 0,
             scratch: Scratch::new(logits.classes()),
             input: Vec::new(),
             output: Vec::new(),
@@ -64,9 +76,15 @@ impl<'a, E: Element> Worker<'a, E> {
     fn dense(&mut self, start: usize, out: &mut [E]) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, out.len() / classes, &mut self.input);
-        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate, skipped: 0 };
         if let Some(out) = E::as_compute_mut(out) {
-            return block.write(&mut DenseSink::new(out), &mut self.scratch);
+            let past_caches = self.logits.len() >= DENSE_PAST_CACHES && classes > TILE_CLASSES;
+            return if past_caches {
+                let room = &mut self.output;
+                block.write(&mut DenseStream::new(out, room), &mut self.scratch)
+            } else {
+                block.write(&mut DenseSink::new(out), &mut self.scratch)
+            };
         }
         self.output.resize(out.len(), Default::default());
         let vacuous = block.write(&mut DenseSink::new(&mut self.output), &mut self.scratch)?;
@@ -76,24 +94,33 @@ impl<'a, E: Element> Worker<'a, E> {
         Ok(vacuous)
     }
 
-    /// The distributions of some rows, added to compressed ones.
+    /// The distributions of some rows, added to compressed ones. A single row may be left to be scaled.
     fn compressed(
         &mut self,
         start: usize,
         count: usize,
         out: &mut CompressedRows<E>,
+        factor: Option<&mut f64>,
     ) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, count, &mut self.input);
-        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        let block = Block {
+            rule: self.rule,
+            rows,
+            start,
+            classes,
+            rate: self.rate,
+            skipped: self.skipped_blocks * rows.len(),
+        };
         let Entries { ends, base, columns, values } = out.writer(rows.len() + SLACK);
         if let Some(values) = E::as_compute_mut(values) {
             let entries = Entries { ends, base, columns, values };
-            return block.write(&mut CompressedSink::new(entries), &mut self.scratch);
+            let mut sink = CompressedSink::new(entries, factor);
+            return block.write(&mut sink, &mut self.scratch);
         }
         self.wide.reset(classes);
         let entries = self.wide.writer(rows.len() + SLACK);
-        let vacuous = block.write(&mut CompressedSink::new(entries), &mut self.scratch)?;
+        let vacuous = block.write(&mut CompressedSink::new(entries, None), &mut self.scratch)?;
         out.add_wide(&self.wide);
         Ok(vacuous)
     }
@@ -102,7 +129,7 @@ impl<'a, E: Element> Worker<'a, E> {
     fn support_sizes(&mut self, start: usize, sizes: &mut [u32]) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, sizes.len(), &mut self.input);
-        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate, skipped: 0 };
         block.write(&mut SizeSink::new(sizes), &mut self.scratch)
     }
 }
@@ -115,12 +142,14 @@ struct Block<'a, F> {
     start: usize,
     classes: usize,
     rate: Rate,
+    /// How many logits lie between this block and the next one of the same thread.
+    skipped: usize,
 }
 
 impl<F: Float> Block<'_, F> {
     /// Chooses the classes of the rows and writes what comes of them; the number of vacuous rows.
     fn write(&self, sink: &mut impl Sink<F>, scratch: &mut Scratch<F>) -> Result<usize> {
-        let Self { rule, rows, start, classes, rate } = *self;
+        let Self { rule, rows, start, classes, rate, .. } = *self;
         if classes <= TILE_CLASSES
             && let Some(tile) = rule.tile(rate)
             && let Some(vacuous) = sink.tile(tile, rows, classes, rate)
@@ -132,7 +161,11 @@ impl<F: Float> Block<'_, F> {
         let group = (GROUP / classes).clamp(1, MAX_GROUP);
         let ahead = if group * classes <= FAR_AHEAD { group * classes } else { NEAR_AHEAD };
         let mut vacuous = 0;
+        let last = (rows.len() - 1) / (group * classes);
         for (number, rows) in rows.chunks(group * classes).enumerate() {
+            // After the last few comes the next block; those between belong to other threads.
+            let skips = number == last && ahead == group * classes;
+            let ahead = if skips { ahead + self.skipped } else { ahead };
             let mut cuts = [Cut::default(); MAX_GROUP];
             let mut count = 0;
             for (i, row) in rows.chunks_exact(classes).enumerate() {
@@ -232,21 +265,29 @@ pub(crate) fn compressed<E: Element>(
     let mut report = Report { rows, vacuous: 0 };
     #[cfg(feature = "parallel")]
     if logits.is_parallel() && rows > block_rows {
+        let classes = logits.classes();
+        let past_caches = logits.len() >= COMPRESSED_PAST_CACHES && classes > TILE_CLASSES;
         report.vacuous = crate::in_order::add_rows(
             out,
             rows,
             block_rows,
-            || Worker::new(rule, logits),
+            || Worker {
+                skipped_blocks: rayon::current_num_threads() - 1,
+                ..Worker::new(rule, logits)
+            },
             |worker, start, count, block| {
-                block.reset(logits.classes());
-                worker.compressed(start, count, block)
+                let Unscaled { rows, factor } = block;
+                rows.reset(classes);
+                *factor = past_caches.then_some(1.0);
+                let unscaled = if count == 1 { factor.as_mut() } else { None };
+                worker.compressed(start, count, rows, unscaled)
             },
         )?;
         return Ok(report);
     }
     let mut worker = Worker::new(rule, logits);
     for start in (0..rows).step_by(block_rows) {
-        report.vacuous += worker.compressed(start, block_rows.min(rows - start), out)?;
+        report.vacuous += worker.compressed(start, block_rows.min(rows - start), out, None)?;
     }
     Ok(report)
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::yield_now;
 
-use crate::compressed::{CompressedRows, Places};
+use crate::compressed::{CompressedRows, Places, Unscaled};
 use crate::element::Element;
 use crate::error::{Error, Result};
 
@@ -21,14 +21,14 @@ const PATIENCE: usize = 1 << 12;
 const STOPPED: usize = usize::MAX;
 
 /// Adds rows to `out`, `block_rows` at a time; the sum of what `work` returns. It is given the first
-/// row and the number of rows of a block, and where to put them. Of several errors, the one of the
-/// first block counts.
+/// row and the number of rows of a block, and memory to compute them in. Of several errors, the one of
+/// the first block counts.
 pub(crate) fn add_rows<E: Element, W>(
     out: &mut CompressedRows<E>,
     rows: usize,
     block_rows: usize,
     worker: impl Fn() -> W + Sync,
-    work: impl Fn(&mut W, usize, usize, &mut CompressedRows<E>) -> Result<usize> + Sync,
+    work: impl Fn(&mut W, usize, usize, &mut Unscaled<E>) -> Result<usize> + Sync,
 ) -> Result<usize> {
     let threads = rayon::current_num_threads();
     let mut total = 0;
@@ -88,12 +88,12 @@ impl<'a, E: Element> Round<'a, E> {
     fn run<W>(
         &self,
         worker: impl Fn() -> W,
-        work: impl Fn(&mut W, usize, usize, &mut CompressedRows<E>) -> Result<usize>,
+        work: impl Fn(&mut W, usize, usize, &mut Unscaled<E>) -> Result<usize>,
     ) {
         // Also if something panics: the others must not wait for it.
         let stop = StopWhenDropped(&self.turn);
         let mut worker = worker();
-        let mut block = CompressedRows::new();
+        let mut block = Unscaled::default();
         loop {
             let number = self.claimed.fetch_add(1, Ordering::Relaxed);
             let start = self.first_row + number * self.block_rows;
@@ -105,7 +105,7 @@ impl<'a, E: Element> Round<'a, E> {
             if !self.wait(number) {
                 return;
             }
-            let Some(place) = self.take(result, count, block.stored()) else { return };
+            let Some(place) = self.take(result, count, block.rows.stored()) else { return };
             self.turn.store(number + 1, Ordering::Release);
             place.put(&block);
         }

@@ -94,9 +94,10 @@
 //!
 //! # Safety
 //!
-//! The only `unsafe` code asks the processor to prefetch memory: one instruction, in
-//! `kernel/prefetch.rs`, that reads nothing the program could see and never faults. The lint
-//! `unsafe_code` forbids it everywhere else.
+//! `unsafe` code talks to the processor about memory, in two small files. `kernel/prefetch.rs` asks it
+//! to prefetch: one instruction that reads nothing the program could see and never faults.
+//! `kernel/stream.rs` writes whole cache lines past the caches, where a result is larger than they
+//! are. The lint `unsafe_code` forbids it everywhere else.
 
 mod belief;
 mod class_set;

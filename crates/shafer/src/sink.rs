@@ -1,7 +1,8 @@
 //! What becomes of rows whose classes have been chosen: dense, compressed, or counted.
 
 use crate::compressed::Entries;
-use crate::kernel::{Cut, Float, Rate, TileRule};
+use crate::engine::MAX_GROUP;
+use crate::kernel::{Ahead, Cut, Float, Rate, Stream, TileRule};
 
 /// Takes rows in order.
 pub(crate) trait Sink<F: Float> {
@@ -50,10 +51,10 @@ impl<F: Float> Sink<F> for DenseSink<'_, F> {
     fn above(&mut self, rows: &[F], cuts: &[Cut<F>], rate: Rate, ahead: usize) {
         let classes = rows.len() / cuts.len();
         let out = self.next(rows.len());
-        let mut sums = [0.0; crate::engine::MAX_GROUP];
+        let mut sums = [0.0; MAX_GROUP];
         let pairs = rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes));
         for (((row, out), &cut), sum) in pairs.zip(cuts).zip(&mut sums) {
-            *sum = F::exp_above(row, out, cut, rate, ahead);
+            *sum = F::exp_above(row, out, cut, rate, Ahead { read: ahead, write: ahead });
         }
         let pairs = rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes));
         for ((row, out), sum) in pairs.zip(sums) {
@@ -63,17 +64,60 @@ impl<F: Float> Sink<F> for DenseSink<'_, F> {
     }
 }
 
+/// Writes distributions with their zeros, past the caches: rows are computed in `room`.
+pub(crate) struct DenseStream<'a, F: Float> {
+    out: Stream<'a, F>,
+    room: &'a mut Vec<F>,
+}
+
+impl<'a, F: Float> DenseStream<'a, F> {
+    pub(crate) fn new(out: &'a mut [F], room: &'a mut Vec<F>) -> Self {
+        Self { out: Stream::new(out), room }
+    }
+}
+
+impl<F: Float> Sink<F> for DenseStream<'_, F> {
+    fn tile(&mut self, _: TileRule, _: &[F], _: usize, _: Rate) -> Option<usize> {
+        None
+    }
+
+    fn listed(&mut self, columns: &[u32], probabilities: &[F], classes: usize) {
+        self.room.clear();
+        self.room.resize(classes, F::default());
+        for (&column, &p) in columns.iter().zip(probabilities) {
+            self.room[column as usize] = p;
+        }
+        F::scale_to(self.room, 1.0, &mut self.out);
+    }
+
+    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], rate: Rate, ahead: usize) {
+        let classes = rows.len() / cuts.len();
+        self.room.resize(rows.len(), F::default());
+        let mut sums = [0.0; MAX_GROUP];
+        let pairs = rows.chunks_exact(classes).zip(self.room.chunks_exact_mut(classes));
+        for (((row, room), &cut), sum) in pairs.zip(cuts).zip(&mut sums) {
+            *sum = F::exp_above(row, room, cut, rate, Ahead { read: ahead, write: 0 });
+        }
+        for (room, sum) in self.room.chunks_exact(classes).zip(sums) {
+            F::scale_to(room, 1.0 / sum, &mut self.out);
+        }
+    }
+}
+
 /// Writes what is kept and nothing else.
 pub(crate) struct CompressedSink<'a, F> {
     entries: Entries<'a, F>,
     /// How many entries have been written.
     end: usize,
+    /// What the values of the row, which is then the only one, are still to be multiplied by, if that is
+    /// left to others.
+    factor: Option<&'a mut f64>,
 }
 
 impl<'a, F> CompressedSink<'a, F> {
     /// There must be room for all classes, and [`crate::kernel::SLACK`] more.
-    pub(crate) fn new(entries: Entries<'a, F>) -> Self {
-        Self { entries, end: 0 }
+    pub(crate) fn new(entries: Entries<'a, F>, factor: Option<&'a mut f64>) -> Self {
+        Self { entries, end: 0, factor }
     }
 
     fn end_row(&mut self, count: usize) {
@@ -96,6 +140,9 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
         let count = columns.len();
         self.entries.columns[self.end..][..count].copy_from_slice(columns);
         self.entries.values[self.end..][..count].copy_from_slice(probabilities);
+        if let Some(factor) = &mut self.factor {
+            **factor = 1.0;
+        }
         self.end_row(count);
     }
 
@@ -106,7 +153,10 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
             let values = &mut self.entries.values[self.end..];
             let count = F::compact(row, threshold, columns, values, ahead);
             let sum = F::exp_all(&mut values[..count], max, rate);
-            F::scale(&mut values[..count], 1.0 / sum, None);
+            match &mut self.factor {
+                Some(factor) => **factor = 1.0 / sum,
+                None => F::scale(&mut values[..count], 1.0 / sum, None),
+            }
             self.end_row(count);
         }
     }

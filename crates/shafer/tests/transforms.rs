@@ -555,6 +555,50 @@ fn bad_arguments_are_refused() {
     assert!(matches!(SparsegenHg::new(0.0).unwrap().row(&[1.0, -1.0]), Err(Error::Row { .. })));
 }
 
+/// What is larger than caches is written past them, and in other pieces: the same bits.
+#[test]
+fn large_batches_are_as_small_ones() {
+    let (classes, count) = (1027, 8200);
+    let mut rng = SplitMix(11);
+    let some: Vec<f32> = rows(&mut rng, 200, classes);
+    let logits: Vec<f32> = some.iter().copied().cycle().take(count * classes).collect();
+    assert!(logits.len() > 1 << 23);
+    let batch = Logits::rows(&logits, classes).unwrap();
+    // Not where a cache line begins.
+    let mut out = vec![0.0; logits.len() + 1];
+    for transform in [&shafer::Evidential::default() as &dyn shafer::Transform, &shafer::Sparsemax]
+    {
+        let few = Logits::rows(&some, classes).unwrap();
+        let mut expected = vec![0.0; some.len()];
+        transform.dense(&few, &mut expected).unwrap();
+        let compressed = transform.compressed(&few).unwrap();
+        let repeated = |i: usize| compressed.row(i % 200);
+        for batch in [batch, batch.parallel(true)] {
+            out.fill(7.0);
+            let report = transform.dense(&batch, &mut out[1..]).unwrap();
+            assert_eq!((report.rows, out[0]), (count, 7.0));
+            for found in out[1..].chunks(some.len()) {
+                assert!(*found == expected[..found.len()]);
+            }
+            let found = transform.compressed(&batch).unwrap();
+            assert_eq!(found.row_count(), count);
+            assert!((0..count).all(|i| found.row(i) == repeated(i)));
+        }
+    }
+    // Rows that are a block of their own.
+    let classes = 1 << 17;
+    let long = &logits[..classes * 64];
+    let batch = Logits::rows(long, classes).unwrap();
+    for transform in [&shafer::Evidential::default() as &dyn shafer::Transform, &shafer::Sparsemax]
+    {
+        let expected = transform.compressed(&batch).unwrap();
+        assert!(transform.compressed(&batch.parallel(true)).unwrap() == expected);
+        let out = &mut out[1..=long.len()];
+        transform.dense(&batch, out).unwrap();
+        assert!(*out == expected.to_dense());
+    }
+}
+
 #[test]
 fn no_rows_are_no_error() {
     let none: [f32; 0] = [];

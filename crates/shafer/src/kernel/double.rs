@@ -1,6 +1,6 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Cut, Float, Max, Rate, Scan, TileRule};
+use super::{Above, Ahead, Cut, Float, Max, Rate, Scan, Stream, TileRule};
 use crate::compressed::Entries;
 use crate::numerics::Sum;
 
@@ -77,7 +77,7 @@ impl Float for f64 {
         n
     }
 
-    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, _: usize) -> f64 {
+    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, _: Ahead) -> f64 {
         let Cut { threshold, max } = cut;
         let mut sum = 0.0;
         for (out, &x) in out.iter_mut().zip(row) {
@@ -100,6 +100,10 @@ impl Float for f64 {
         for x in values {
             *x *= factor;
         }
+    }
+
+    fn scale_to(values: &[Self], factor: f64, out: &mut Stream<'_, Self>) {
+        out.push(values, |x| x * factor);
     }
 
     fn group_maxima(row: &[Self], maxima: &mut Vec<Self>) {

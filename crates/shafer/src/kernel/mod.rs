@@ -9,9 +9,11 @@ mod double;
 mod gibbs;
 mod prefetch;
 mod single;
+mod stream;
 mod tile;
 
 pub(crate) use gibbs::Rate;
+pub(crate) use stream::{Stream, Word};
 pub(crate) use tile::{TILE_CLASSES, TileRule};
 
 use crate::compressed::Entries;
@@ -19,7 +21,7 @@ use crate::element::Element;
 use crate::numerics::Sum;
 
 /// The type a row is computed in.
-pub(crate) trait Float: Element<Compute = Self> {
+pub(crate) trait Float: Element<Compute = Self> + Word {
     const NEG_INFINITY: Self;
 
     /// The next smaller value.
@@ -60,14 +62,17 @@ pub(crate) trait Float: Element<Compute = Self> {
     ) -> usize;
 
     /// `exp(x / T)`, up to a factor common to the row, for the values above the threshold, and 0 for
-    /// the others; the sum of it. What lies `ahead` elements later in memory is to be next.
-    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, ahead: usize) -> f64;
+    /// the others; the sum of it.
+    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, ahead: Ahead) -> f64;
 
     /// As `exp_above` for every value, in place.
     fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64;
 
     /// Multiplies every value by `factor`, and meanwhile asks for what comes after `row` in memory.
     fn scale(values: &mut [Self], factor: f64, row: Option<&[Self]>);
+
+    /// Every value times `factor`, past the caches.
+    fn scale_to(values: &[Self], factor: f64, out: &mut Stream<'_, Self>);
 
     /// The largest value of each of several groups that partition the row, appended to `maxima`:
     /// about an eighth as many as there are values.
@@ -96,6 +101,13 @@ pub(crate) trait Float: Element<Compute = Self> {
 
 /// How many values past the end of a row [`Float::compact`] may overwrite.
 pub(crate) const SLACK: usize = 16;
+
+/// How many elements later in memory what is next lies, to be read and to be written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ahead {
+    pub(crate) read: usize,
+    pub(crate) write: usize,
+}
 
 /// Where a row is cut off: what lies above the threshold is kept.
 #[derive(Clone, Copy, Debug, Default)]

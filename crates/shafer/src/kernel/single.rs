@@ -3,7 +3,7 @@
 use fearless_simd::{Level, dispatch, prelude::*};
 
 use super::gibbs::{Exp, General, Plain};
-use super::{Above, Cut, Float, Max, Rate, Scan, TileRule, prefetch, tile};
+use super::{Above, Ahead, Cut, Float, Max, Rate, Scan, Stream, TileRule, prefetch, tile};
 use crate::compressed::Entries;
 use crate::numerics::Sum;
 
@@ -63,7 +63,7 @@ impl Float for f32 {
         dispatch!(Level::new(), simd => compact(simd, row, threshold, columns, values, ahead))
     }
 
-    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, ahead: usize) -> f64 {
+    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, ahead: Ahead) -> f64 {
         let level = Level::new();
         if rate.is_plain(cut.max) {
             dispatch!(level, simd => exp_above(simd, Plain::new, row, out, cut, rate, ahead))
@@ -82,6 +82,11 @@ impl Float for f32 {
 
     fn scale(values: &mut [Self], factor: f64, row: Option<&[Self]>) {
         dispatch!(Level::new(), simd => scale(simd, values, factor as f32, row));
+    }
+
+    fn scale_to(values: &[Self], factor: f64, out: &mut Stream<'_, Self>) {
+        let factor = factor as f32;
+        dispatch!(Level::new(), _simd => out.push(values, |x| x * factor));
     }
 
     fn group_maxima(row: &[Self], maxima: &mut Vec<Self>) {
@@ -265,7 +270,7 @@ fn exp_above<S: Simd, G: Exp<S>>(
     out: &mut [f32],
     Cut { threshold, max }: Cut<f32>,
     rate: Rate,
-    ahead: usize,
+    ahead: Ahead,
 ) -> f64 {
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, threshold.max(rate.underflow(max)));
@@ -277,8 +282,8 @@ fn exp_above<S: Simd, G: Exp<S>>(
         let mut inputs = row.chunks_exact(lanes);
         let mut outputs = out.chunks_exact_mut(lanes);
         for (input, output) in (&mut inputs).zip(&mut outputs) {
-            prefetch::read(input, ahead);
-            prefetch::write(output, ahead);
+            prefetch::read(input, ahead.read);
+            prefetch::write(output, ahead.write);
             let x = S::f32s::from_slice(simd, input);
             let keep = x.simd_gt(bound);
             if keep.any_true() {

@@ -77,19 +77,26 @@ pub(crate) fn compressed<S: Simd>(
     let mut end = 0;
     tiles(simd, rule, rows, classes, rate, DROPPED, |tile, rows| {
         to_rows(simd, tile, classes, pitch, &mut packed);
-        for row in packed.chunks_exact(pitch).take(rows) {
-            prefetch::write(&values[end..], AHEAD);
-            prefetch::write(&columns[end..], AHEAD);
+        let (values, columns) = (&mut values[end..], &mut columns[end..]);
+        let mut row_ends = [0; MAX_LANES];
+        let mut n = 0;
+        for (row, row_end) in packed.chunks_exact(pitch).zip(&mut row_ends[..rows]) {
             for (x, column) in row.chunks_exact(lanes).zip(column) {
                 let x = S::f32s::from_slice(simd, x);
                 let keep = x.simd_ge(0.0);
                 // The lanes past the last survivor are overwritten by what comes next.
-                x.compress(keep).store_slice(&mut values[end..end + lanes]);
-                column.compress(keep).store_slice(&mut columns[end..end + lanes]);
-                end += keep.to_bitmask().count_ones() as usize;
+                x.compress(keep).store_slice(&mut values[n..n + lanes]);
+                column.compress(keep).store_slice(&mut columns[n..n + lanes]);
+                n += keep.to_bitmask().count_ones() as usize;
             }
-            ends.push(*base + end);
+            *row_end = *base + end + n;
         }
+        ends.extend_from_slice(&row_ends[..rows]);
+        for line in (0..n).step_by(LINE) {
+            prefetch::write(&values[line..], AHEAD);
+            prefetch::write(&columns[line..], AHEAD);
+        }
+        end += n;
     })
 }
 

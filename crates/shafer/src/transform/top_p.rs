@@ -6,7 +6,7 @@ use super::rule::{Scratch, Selection, checked_max};
 use super::top_k::take_one;
 use super::{Rule, Transform, parameter};
 use crate::error::Result;
-use crate::kernel::{Above, Cut, Float, Rate};
+use crate::kernel::{Above, Ahead, Cut, Float, Rate};
 
 /// Top-p, or nucleus: softmax over the smallest set of most probable classes whose probabilities
 /// sum to at least `p`, renormalised. Of equal logits, the first are taken first.
@@ -68,7 +68,13 @@ pub(super) fn select<F: Float>(
     let mut weights = std::mem::take(&mut scratch.work);
     weights.clear();
     weights.resize(row.len(), F::default());
-    F::exp_above(row, &mut weights, Cut { threshold: F::NEG_INFINITY, max }, rate, 0);
+    F::exp_above(
+        row,
+        &mut weights,
+        Cut { threshold: F::NEG_INFINITY, max },
+        rate,
+        Ahead::default(),
+    );
     let (last, mut ties) = last_kept(p, row, &weights, max, rate, scratch);
     scratch.work = weights;
     let count = scratch.list(row, last.next_down());
