@@ -80,16 +80,19 @@ pub(crate) fn compressed<S: Simd>(
         let (values, columns) = (&mut values[end..], &mut columns[end..]);
         let mut row_ends = [0; MAX_LANES];
         let mut n = 0;
-        for (row, row_end) in packed.chunks_exact(pitch).zip(&mut row_ends[..rows]) {
-            for (x, column) in row.chunks_exact(lanes).zip(column) {
-                let x = S::f32s::from_slice(simd, x);
-                let keep = x.simd_ge(0.0);
-                // The lanes past the last survivor are overwritten by what comes next.
-                x.compress(keep).store_slice(&mut values[n..n + lanes]);
-                column.compress(keep).store_slice(&mut columns[n..n + lanes]);
-                n += keep.to_bitmask().count_ones() as usize;
+        let each = packed.chunks_exact(pitch).zip(&mut row_ends[..rows]);
+        if pitch == lanes {
+            for (row, row_end) in each {
+                n += put(simd, row, column[0], &mut values[n..], &mut columns[n..]);
+                *row_end = *base + end + n;
             }
-            *row_end = *base + end + n;
+        } else {
+            for (row, row_end) in each {
+                for (x, column) in row.chunks_exact(lanes).zip(column) {
+                    n += put(simd, x, column, &mut values[n..], &mut columns[n..]);
+                }
+                *row_end = *base + end + n;
+            }
         }
         ends.extend_from_slice(&row_ends[..rows]);
         for line in (0..n).step_by(LINE) {
@@ -98,6 +101,24 @@ pub(crate) fn compressed<S: Simd>(
         }
         end += n;
     })
+}
+
+/// Writes what is kept of a vector, and its columns; the number of it.
+#[inline(always)]
+fn put<S: Simd>(
+    simd: S,
+    x: &[f32],
+    column: S::u32s,
+    values: &mut [f32],
+    columns: &mut [u32],
+) -> usize {
+    let lanes = S::f32s::LEN;
+    let x = S::f32s::from_slice(simd, x);
+    let keep = x.simd_ge(0.0);
+    // The lanes past the last survivor are overwritten by what comes next.
+    x.compress(keep).store_slice(&mut values[..lanes]);
+    column.compress(keep).store_slice(&mut columns[..lanes]);
+    keep.to_bitmask().count_ones() as usize
 }
 
 /// Works on as many rows at a time as there are lanes, and hands each tile on with the number of
