@@ -142,7 +142,7 @@ mod tests {
         for offset in 0..20 {
             for len in 0..80 {
                 for piece in [1, 3, 8, 15, 16, 17, 40, 80] {
-                    let mut to = vec![value(101); 100];
+                    let mut to = [value(101); 100];
                     let mut stream = Stream::new(&mut to[offset..offset + len]);
                     for piece in from[..len].chunks(piece) {
                         stream.push(piece, |x| x);
