@@ -139,13 +139,22 @@ fn tiles<S: Simd>(
     let mut packed: Buffer = [0.0; _];
     let mut tile: Buffer = [0.0; _];
     let mut vacuous = 0;
-    for rows in rows.chunks(classes * lanes) {
+    // How far the vectors of a tile reach.
+    let reach = (lanes - 1) * classes + classes.next_multiple_of(lanes);
+    for start in (0..rows.len()).step_by(classes * lanes) {
+        let rest = &rows[start..];
+        let rows = &rest[..rest.len().min(classes * lanes)];
         let count = rows.len() / classes;
         for line in rows.chunks(LINE) {
             prefetch::read(line, AHEAD);
         }
-        packed[..rows.len()].copy_from_slice(rows);
-        to_lanes(simd, &packed, classes, &mut tile);
+        // Straight from where they are, but for the last.
+        if rest.len() >= reach {
+            to_lanes(simd, rest, classes, &mut tile);
+        } else {
+            packed[..rows.len()].copy_from_slice(rows);
+            to_lanes(simd, &packed, classes, &mut tile);
+        }
         let equal = lanewise(simd, rule, &mut tile[..classes * lanes], rate, dropped)?;
         vacuous += (equal & ((1 << count) - 1)).count_ones() as usize;
         // Vectors that reach past the end of a row must not find anything there.
@@ -159,7 +168,7 @@ fn tiles<S: Simd>(
 
 /// From `packed[row * classes + class]` to `tile[class * lanes + row]`.
 #[inline(always)]
-fn to_lanes<S: Simd>(simd: S, packed: &Buffer, classes: usize, tile: &mut Buffer) {
+fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Buffer) {
     let lanes = S::f32s::LEN;
     let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
     for first in (0..classes).step_by(lanes) {
