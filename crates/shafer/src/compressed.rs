@@ -266,9 +266,14 @@ pub(crate) struct Entries<'a, E> {
 #[derive(Debug, Default)]
 pub(crate) struct Unscaled<E> {
     pub(crate) rows: CompressedRows<E>,
-    /// What their values must still be multiplied by while they are written, past the caches.
+    /// What their values must still be multiplied by. Then there is so much of them that they should be
+    /// written past the caches.
     pub(crate) factor: Option<f64>,
 }
+
+/// So many entries are worth writing past the caches.
+#[cfg(feature = "parallel")]
+const LEAST_STREAMED: usize = 4096;
 
 /// Where rows that have been computed elsewhere go.
 #[cfg(feature = "parallel")]
@@ -303,14 +308,19 @@ impl<'a, E: Element> Places<'a, E> {
 
     /// Puts as many rows and entries there as these are places for.
     pub(crate) fn put(self, Unscaled { rows, factor }: &Unscaled<E>) {
-        match (factor, E::as_compute(rows.values())) {
-            (&Some(factor), Some(values)) if let Some(to) = E::as_compute_mut(self.values) => {
-                E::Compute::scale_to(values, factor, &mut Stream::new(to));
+        // To wait for a fence takes longer than to copy a little.
+        let past_caches = factor.is_some() && rows.stored() >= LEAST_STREAMED;
+        match E::as_compute(rows.values()) {
+            Some(values) if past_caches && let Some(to) = E::as_compute_mut(self.values) => {
+                E::Compute::scale_to(values, factor.unwrap_or(1.0), &mut Stream::new(to));
                 Stream::new(self.columns).push(rows.indices(), |column| column);
             }
             _ => {
-                self.values.copy_from_slice(rows.values());
                 self.columns.copy_from_slice(rows.indices());
+                self.values.copy_from_slice(rows.values());
+                if let (&Some(factor), Some(values)) = (factor, E::as_compute_mut(self.values)) {
+                    E::Compute::scale(values, factor, None);
+                }
             }
         }
         for (to, end) in self.ends.iter_mut().zip(&rows.indptr()[1..]) {

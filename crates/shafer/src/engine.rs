@@ -78,7 +78,10 @@ impl<'a, E: Element> Worker<'a, E> {
         let rows = self.logits.block(start, out.len() / classes, &mut self.input);
         let block = Block { rule: self.rule, rows, start, classes, rate: self.rate, skipped: 0 };
         if let Some(out) = E::as_compute_mut(out) {
-            let past_caches = self.logits.len() >= DENSE_PAST_CACHES && classes > TILE_CLASSES;
+            // Along another axis, what is written here is soon read again.
+            let past_caches = self.logits.len() >= DENSE_PAST_CACHES
+                && self.logits.inner() == 1
+                && classes > TILE_CLASSES;
             return if past_caches {
                 let room = &mut self.output;
                 block.write(&mut DenseStream::new(out, room), &mut self.scratch)
@@ -165,7 +168,7 @@ impl<F: Float> Block<'_, F> {
         for (number, rows) in rows.chunks(group * classes).enumerate() {
             // After the last few comes the next block; those between belong to other threads.
             let skips = number == last && ahead == group * classes;
-            let ahead = if skips { ahead + self.skipped } else { ahead };
+            let ahead = if skips { rows.len() + self.skipped } else { ahead };
             let mut cuts = [Cut::default(); MAX_GROUP];
             let mut count = 0;
             for (i, row) in rows.chunks_exact(classes).enumerate() {

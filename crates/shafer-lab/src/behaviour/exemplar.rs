@@ -9,6 +9,7 @@ use shafer_data::dataset::Window;
 use shafer_nets::behaviour::{Encoded, Point};
 
 use super::evaluation::Evaluator;
+use crate::interrupt;
 
 /// How many are shown of a scene.
 const SHOWN: usize = 6;
@@ -70,7 +71,10 @@ impl Exemplar {
             .par_iter()
             .enumerate()
             .filter(|(_, window)| window.future.len() == most)
-            .map(|(place, _)| Ok((spread(&evaluator.all_means(encoded, place)?), place)))
+            .map(|(place, _)| {
+                interrupt::check()?;
+                Ok((spread(&evaluator.all_means(encoded, place)?), place))
+            })
             .collect::<Result<Vec<_>>>()?;
         spreads.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (count, shown) = (spreads.len(), SHOWN.min(spreads.len()));

@@ -127,7 +127,8 @@ pub(crate) struct Reach {
     pub(crate) shares: ByMethod<Curve>,
 }
 
-/// What decoding only the survivors of evidential saves: medians over pedestrians and seeds, one thread.
+/// What decoding only the survivors of evidential saves: medians over some of the pedestrians and all seeds,
+/// one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DecodingSummary {

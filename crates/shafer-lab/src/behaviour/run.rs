@@ -17,7 +17,7 @@ use super::folds::{Fold, Test};
 use super::results::BehaviourResults;
 use super::table::table;
 use super::text::text;
-use super::training::{self, TrainingRecord, train, trained};
+use super::training::{self, Trained, TrainingRecord, train, trained};
 use crate::experiment::{MethodName, VERSION};
 use crate::interrupt;
 use crate::method::Choice;
@@ -37,9 +37,11 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         .iter()
         .map(|scene| Fold::read(scene, set, request.folders, config))
         .collect::<Result<Vec<_>>>()?;
+    // Before there is a folder that would hold on to a configuration which cannot be run.
+    let taken = request.weights.map(|run| Trained::read(run, &folds, config)).transpose()?;
     let folder = &Folder::open(request.out, config)?;
-    if let Some(run) = request.weights {
-        training::take(run, &folds, config, folder)?;
+    for trained in taken.iter().flatten() {
+        trained.put(folder)?;
     }
     interrupt::hold();
     let trainings = train_all(&folds, config, folder, start, request.quiet)?;
@@ -51,8 +53,9 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
         .iter()
         .map(|(title, method)| MethodName { name: method.name().to_owned(), title: title.clone() })
         .collect();
-    let evaluated = Evaluated::all(&folds, &trainings, &methods, config, folder, request.quiet)?;
-    folder.spent(start.elapsed().as_secs_f64())?;
+    let spent = || folder.spent(start.elapsed().as_secs_f64());
+    let evaluated =
+        Evaluated::all(&folds, &trainings, &methods, config, folder, &spent, request.quiet)?;
     let mut scenes = BTreeMap::new();
     for scene in &evaluated {
         let numbers = Scene {
@@ -139,6 +142,7 @@ impl<'a> Evaluated<'a> {
         methods: &[(String, Box<dyn Transform>)],
         config: &Config,
         folder: &Folder,
+        spent: &dyn Fn() -> Result<()>,
         quiet: bool,
     ) -> Result<Vec<Self>> {
         let agents = |fold: &Fold| fold.tests.iter().map(|test| test.agents.len()).sum::<usize>();
@@ -157,7 +161,7 @@ impl<'a> Evaluated<'a> {
                 let predictor = &trained(&fold.name, training.seed, folder)?;
                 let evaluator = Evaluator { predictor, methods, config };
                 for (scene, test) in scenes.iter_mut().zip(&fold.tests) {
-                    scene.add(&evaluator, training.seed, test, folder, &done)?;
+                    scene.add(&evaluator, training.seed, test, folder, &done, spent)?;
                 }
             }
             if scenes.iter().any(|scene| scene.evaluations.is_empty()) {
@@ -185,6 +189,7 @@ impl<'a> Evaluated<'a> {
         test: &Test,
         folder: &Folder,
         done: &(dyn Fn(usize) + Sync),
+        spent: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
         if self.exemplars.is_empty() {
             self.exemplars = Exemplar::chosen(evaluator, &test.agents)?;
@@ -209,6 +214,7 @@ impl<'a> Evaluated<'a> {
                     decodings: evaluator.decodings(encoded, timed)?,
                 };
                 folder.write(&file, &part)?;
+                spent()?;
                 part
             };
             all.agents.extend(part.agents);

@@ -104,45 +104,64 @@ pub(super) fn train(
     Ok(done)
 }
 
-/// Takes what an earlier run trained, if its networks and trainings are those that are asked for.
-pub(super) fn take(from: &Path, folds: &[Fold], config: &Config, folder: &Folder) -> Result<()> {
-    let (theirs, ours) = (Folder::config_of(from)?, serde_json::to_value(config)?);
-    for (key, what) in [
-        ("network", "another network"),
-        ("training", "another training"),
-        ("differences", "other differences"),
-    ] {
-        if theirs[key] != ours[key] {
-            bail!(
-                "{}: was trained with {what} than is asked for: {}, not {}",
-                from.display(),
-                theirs[key],
-                ours[key]
-            );
+/// What an earlier run trained.
+pub(super) struct Trained {
+    record: TrainingRecord,
+    /// Unless it diverged.
+    weights: Option<Vec<u8>>,
+}
+
+impl Trained {
+    /// All that is needed, if the networks and trainings are those that are asked for.
+    pub(super) fn read(from: &Path, folds: &[Fold], config: &Config) -> Result<Vec<Self>> {
+        let (theirs, ours) = (Folder::config_of(from)?, serde_json::to_value(config)?);
+        for (key, what) in [
+            ("network", "another network"),
+            ("training", "another training"),
+            ("differences", "other differences"),
+        ] {
+            if theirs[key] != ours[key] {
+                bail!(
+                    "{}: was trained with {what} than is asked for: {}, not {}",
+                    from.display(),
+                    theirs[key],
+                    ours[key]
+                );
+            }
         }
-    }
-    for (fold, seed) in folds.iter().flat_map(|fold| (0..config.seeds).map(move |s| (fold, s))) {
-        let file = |ending| training_file(&name(&fold.name, seed), ending);
-        let (record, weights) = (file("json"), file("weights.safetensors"));
-        if folder.read_bytes(&record)?.is_some() {
-            continue;
-        }
-        let path = from.join(&record);
-        let taken: TrainingRecord = serde_json::from_slice(&read(&path)?)
-            .with_context(|| format!("{}: is not what a training writes", path.display()))?;
-        if !taken.diverged {
-            let path = from.join(&weights);
-            let bytes = read(&path)?;
-            let predictor =
-                Predictor::from_safetensors(&bytes).with_context(|| path.display().to_string())?;
+        let all = folds.iter().flat_map(|fold| (0..config.seeds).map(move |seed| (fold, seed)));
+        all.map(|(fold, seed)| {
+            let file = |ending| from.join(training_file(&name(&fold.name, seed), ending));
+            let path = file("json");
+            let record: TrainingRecord = serde_json::from_slice(&read(&path)?)
+                .with_context(|| format!("{}: is not what a training writes", path.display()))?;
+            if record.diverged {
+                return Ok(Self { record, weights: None });
+            }
+            let path = file("weights.safetensors");
+            let weights = read(&path)?;
+            let predictor = Predictor::from_safetensors(&weights)
+                .with_context(|| path.display().to_string())?;
             if predictor.config() != &config.network {
                 bail!("{}: is a network of another shape", path.display());
             }
-            folder.write_bytes(&weights, &bytes)?;
-        }
-        folder.write(&record, &taken)?;
+            Ok(Self { record, weights: Some(weights) })
+        })
+        .collect()
     }
-    Ok(())
+
+    /// Puts it where this run would have written it, unless it has trained that itself.
+    pub(super) fn put(&self, folder: &Folder) -> Result<()> {
+        let Self { record, weights } = self;
+        let file = |ending| training_file(&name(&record.scene, record.seed), ending);
+        if folder.read_bytes(file("json"))?.is_some() {
+            return Ok(());
+        }
+        if let Some(weights) = weights {
+            folder.write_bytes(file("weights.safetensors"), weights)?;
+        }
+        folder.write(file("json"), record)
+    }
 }
 
 /// What a training left: from its file, whose numbers are rounded, so that a run that is taken up again

@@ -11,15 +11,26 @@ use std::mem::size_of;
 const LINE: usize = 64;
 const MOST: usize = 16;
 
-/// Values of four or eight bytes, all of whose bytes count, and of which any bits are one.
-pub(crate) trait Word: Copy + Default {}
+/// Values of four or eight bytes.
+///
+/// # Safety
+///
+/// All bytes of a value are initialised, and any bits are one.
+#[allow(unsafe_code, reason = "a promise that `write_line` relies on")]
+pub(crate) unsafe trait Word: Copy + Default {}
 
-impl Word for u32 {}
-impl Word for f32 {}
-impl Word for f64 {}
+// SAFETY: numbers have no padding, and any bits are a number.
+#[allow(unsafe_code, reason = "see above")]
+unsafe impl Word for u32 {}
+// SAFETY: as above; some bits are not a number, which is a value as well.
+#[allow(unsafe_code, reason = "see above")]
+unsafe impl Word for f32 {}
+// SAFETY: as above.
+#[allow(unsafe_code, reason = "see above")]
+unsafe impl Word for f64 {}
 
 /// Writes values one after the other, in whole lines wherever they begin. Everything is in its place
-/// when it is dropped.
+/// when it is dropped, with a fence, before which nobody else can have the memory.
 #[derive(Debug)]
 pub(crate) struct Stream<'a, T: Word> {
     /// What has not been written yet; it begins with a line once `head` is 0.
@@ -52,10 +63,10 @@ impl<'a, T: Word> Stream<'a, T> {
         let mut values = values;
         if self.head > 0 {
             let (first, rest) = values.split_at(self.head.min(values.len()));
+            self.head -= first.len();
             for (to, &value) in self.next(first.len()).iter_mut().zip(first) {
                 *to = map(value);
             }
-            self.head -= first.len();
             values = rest;
         }
         if self.count > 0 {
@@ -67,7 +78,12 @@ impl<'a, T: Word> Stream<'a, T> {
             values = rest;
             if self.count == Self::VALUES {
                 let line = self.next(Self::VALUES);
-                write_line(&self.pending[..Self::VALUES], line);
+                // SAFETY: what is left begins with a line, since the head has been written, and then
+                // whole lines only.
+                #[allow(unsafe_code, reason = "see above")]
+                unsafe {
+                    write_line(&self.pending[..Self::VALUES], line);
+                }
                 self.count = 0;
             }
         }
@@ -80,7 +96,11 @@ impl<'a, T: Word> Stream<'a, T> {
             for (line, &value) in line.iter_mut().zip(from) {
                 *line = map(value);
             }
-            write_line(&line[..Self::VALUES], to);
+            // SAFETY: as above, and these are whole lines from there on.
+            #[allow(unsafe_code, reason = "see above")]
+            unsafe {
+                write_line(&line[..Self::VALUES], to);
+            }
         }
         for (to, &value) in self.pending[self.count..].iter_mut().zip(rest) {
             *to = map(value);
@@ -92,6 +112,7 @@ impl<'a, T: Word> Stream<'a, T> {
 impl<T: Word> Drop for Stream<'_, T> {
     fn drop(&mut self) {
         let Self { out, pending, count, .. } = self;
+        debug_assert!(*count <= out.len(), "there must be room");
         for (to, &value) in out.iter_mut().zip(&pending[..*count]) {
             *to = value;
         }
@@ -106,8 +127,13 @@ impl<T: Word> Drop for Stream<'_, T> {
 }
 
 /// Writes a line to where one begins.
+///
+/// # Safety
+///
+/// `to` begins at a multiple of 16 bytes, and no other thread has it before this one has passed a fence.
 #[inline(always)]
-fn write_line<T: Word>(from: &[T], to: &mut [T]) {
+#[allow(unsafe_code, reason = "worth a tenth of the time, see above")]
+unsafe fn write_line<T: Word>(from: &[T], to: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
@@ -116,12 +142,9 @@ fn write_line<T: Word>(from: &[T], to: &mut [T]) {
         for quarter in 0..LINE / size_of::<__m128i>() {
             // SAFETY: both slices have 64 bytes, of which these are 16, so all accesses are within
             // them; all bytes of the one are initialised, and any are a value of the other, as
-            // `Word` says. `to` is borrowed exclusively, by a `Stream` that ends with a fence: this
-            // thread sees its own writes in order, and others can have the memory only after that.
-            // The instruction wants a multiple of 16 bytes. A `Stream` hands out slices of whole
-            // lines after the `head` that `align_offset` says; where it cannot say, all is head.
-            // The instructions are part of SSE2, which every x86_64 has.
-            #[allow(unsafe_code, reason = "worth a tenth of the time, see above")]
+            // `Word` promises. `to` is borrowed exclusively and aligned as the instruction wants it,
+            // and nobody sees it before the fence, as the caller promises; this thread sees its own
+            // writes in order. The instructions are part of SSE2, which every x86_64 has.
             unsafe {
                 let value = _mm_loadu_si128(from.as_ptr().cast::<__m128i>().add(quarter));
                 _mm_stream_si128(to.as_mut_ptr().cast::<__m128i>().add(quarter), value);
