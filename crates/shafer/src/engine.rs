@@ -115,6 +115,7 @@ impl<'a, E: Element> Worker<'a, E> {
             rate: self.rate,
             skipped: self.skipped_blocks * rows.len(),
         };
+        self.scratch.skipped = if count == 1 { block.skipped } else { 0 };
         let Entries { ends, base, columns, values } = out.writer(rows.len() + SLACK);
         if let Some(values) = E::as_compute_mut(values) {
             let entries = Entries { ends, base, columns, values };

@@ -49,6 +49,8 @@ pub(crate) struct Scratch<F> {
     pub(crate) work: Vec<F>,
     pub(crate) doubles: Vec<f64>,
     pub(crate) pairs: Vec<(F, F)>,
+    /// How many logits lie between a row and the next one of the same thread.
+    pub(crate) skipped: usize,
 }
 
 impl<F: Float> Scratch<F> {
@@ -59,13 +61,14 @@ impl<F: Float> Scratch<F> {
             work: Vec::new(),
             doubles: Vec::new(),
             pairs: Vec::new(),
+            skipped: 0,
         }
     }
 
     /// Lists the values of `row` above `threshold`; their number.
     pub(crate) fn list(&mut self, row: &[F], threshold: F) -> usize {
-        // The next row is most likely where this one ends.
-        F::compact(row, threshold, &mut self.columns, &mut self.values, row.len())
+        let ahead = row.len() + self.skipped;
+        F::compact(row, threshold, &mut self.columns, &mut self.values, ahead)
     }
 
     /// Drops listed entries, in place and in order; the number of those left.
