@@ -24,7 +24,17 @@ pub(crate) enum TileRule {
 }
 
 /// A tile and what vectors may touch after it.
-type Buffer = [f32; TILE_CLASSES * MAX_LANES + SLACK];
+type Values = [f32; TILE_CLASSES * MAX_LANES + SLACK];
+
+/// Such that no vector lies across two cache lines, which would be two accesses.
+#[repr(align(64))]
+struct Buffer(Values);
+
+impl Buffer {
+    fn new() -> Self {
+        Self([0.0; _])
+    }
+}
 
 /// How far ahead in memory to ask for what comes next, in elements; and how many of them come at once.
 const AHEAD: usize = 1024;
@@ -43,14 +53,14 @@ pub(crate) fn dense<S: Simd>(
     rate: Rate,
     out: &mut [f32],
 ) -> Option<usize> {
-    let mut packed: Buffer = [0.0; _];
+    let Buffer(packed) = &mut Buffer::new();
     let mut out = out.chunks_mut(classes * S::f32s::LEN);
     tiles(simd, rule, rows, classes, rate, 0.0, |tile, _| {
         if let Some(out) = out.next() {
             for line in out.chunks(LINE) {
                 prefetch::write(line, AHEAD);
             }
-            to_rows(simd, tile, classes, classes, &mut packed);
+            to_rows(simd, tile, classes, classes, packed);
             out.copy_from_slice(&packed[..out.len()]);
         }
     })
@@ -73,10 +83,10 @@ pub(crate) fn compressed<S: Simd>(
         std::array::from_fn(|i| S::u32s::from_fn(simd, |lane| (i * lanes + lane) as u32));
     // Rows start where vectors do, so that what is loaded is what was just stored.
     let pitch = classes.next_multiple_of(lanes);
-    let mut packed: Buffer = [0.0; _];
+    let Buffer(packed) = &mut Buffer::new();
     let mut end = 0;
     tiles(simd, rule, rows, classes, rate, DROPPED, |tile, rows| {
-        to_rows(simd, tile, classes, pitch, &mut packed);
+        to_rows(simd, tile, classes, pitch, packed);
         let (values, columns) = (&mut values[end..], &mut columns[end..]);
         let mut row_ends = [0; MAX_LANES];
         let mut n = 0;
@@ -131,13 +141,13 @@ fn tiles<S: Simd>(
     classes: usize,
     rate: Rate,
     dropped: f32,
-    mut finish: impl FnMut(&Buffer, usize),
+    mut finish: impl FnMut(&Values, usize),
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
     let beyond = classes.next_multiple_of(lanes) - classes;
     // Lanes without a row of their own must not stop the others: zeros do no harm.
-    let mut packed: Buffer = [0.0; _];
-    let mut tile: Buffer = [0.0; _];
+    let Buffer(packed) = &mut Buffer::new();
+    let Buffer(tile) = &mut Buffer::new();
     let mut vacuous = 0;
     // How far the vectors of a tile reach.
     let reach = (lanes - 1) * classes + classes.next_multiple_of(lanes);
@@ -150,10 +160,10 @@ fn tiles<S: Simd>(
         }
         // Straight from where they are, but for the last.
         if rest.len() >= reach {
-            to_lanes(simd, rest, classes, &mut tile);
+            to_lanes(simd, rest, classes, tile);
         } else {
             packed[..rows.len()].copy_from_slice(rows);
-            to_lanes(simd, &packed, classes, &mut tile);
+            to_lanes(simd, packed, classes, tile);
         }
         let equal = lanewise(simd, rule, &mut tile[..classes * lanes], rate, dropped)?;
         vacuous += (equal & ((1 << count) - 1)).count_ones() as usize;
@@ -161,14 +171,14 @@ fn tiles<S: Simd>(
         for vector in tile[classes * lanes..].chunks_exact_mut(lanes).take(beyond) {
             S::f32s::simd_from(simd, dropped).store_slice(vector);
         }
-        finish(&tile, count);
+        finish(tile, count);
     }
     Some(vacuous)
 }
 
 /// From `packed[row * classes + class]` to `tile[class * lanes + row]`.
 #[inline(always)]
-fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Buffer) {
+fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Values) {
     let lanes = S::f32s::LEN;
     let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
     for first in (0..classes).step_by(lanes) {
@@ -187,7 +197,7 @@ fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Buffer)
 
 /// And back, to `packed[row * pitch + class]`.
 #[inline(always)]
-fn to_rows<S: Simd>(simd: S, tile: &Buffer, classes: usize, pitch: usize, packed: &mut Buffer) {
+fn to_rows<S: Simd>(simd: S, tile: &Values, classes: usize, pitch: usize, packed: &mut Values) {
     let lanes = S::f32s::LEN;
     let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
     // Vectors reach past the ends of rows, into the first classes of the next: those come last.
