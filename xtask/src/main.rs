@@ -27,8 +27,20 @@ check: runs what CI runs, in this order; with STEPs, only those.
 type Step =
     (&'static str, &'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
-const KERNEL_TESTS: &[&str] =
-    &["test", "-p", "shafer", "--locked", "--test", "transforms", "--test", "fixtures"];
+const KERNEL_TESTS: &[&str] = &[
+    "test",
+    "-p",
+    "shafer",
+    "--locked",
+    "--test",
+    "transforms",
+    "--test",
+    "edges",
+    "--test",
+    "bad_input",
+    "--test",
+    "fixtures",
+];
 
 const STEPS: [Step; 9] = [
     ("format", "the code is formatted", &["fmt", "--all", "--check"], &[]),

@@ -226,3 +226,29 @@ impl SplitMix {
         (self.next() % n as u64) as usize
     }
 }
+
+/// Rows of logits that `E` can represent, some of them with masked classes, ties or a wide range.
+pub fn rows<E: shafer::Element>(rng: &mut SplitMix, count: usize, classes: usize) -> Vec<E> {
+    let mut out = Vec::new();
+    for _ in 0..count {
+        let scale = [0.01, 0.3, 1.0, 3.0, 20.0, 200.0][rng.below(6)];
+        let centre = [0.0, 0.0, 5.0, -700.0][rng.below(4)];
+        let masked = rng.below(3) == 0;
+        let ties = rng.below(3) == 0;
+        let start = out.len();
+        for _ in 0..classes {
+            let mut x = centre + scale * rng.normal();
+            if ties {
+                x = (x * 2.0 / scale).round() * scale / 2.0;
+            }
+            if masked && rng.below(4) == 0 {
+                x = f64::NEG_INFINITY;
+            }
+            out.push(E::from_f64(x));
+        }
+        if out[start..].iter().all(|x| x.to_f64() == f64::NEG_INFINITY) {
+            out[start] = E::from_f64(1.0);
+        }
+    }
+    out
+}
