@@ -1,0 +1,49 @@
+//! What a robot does in its loop: what is known of a pedestrian in, the modes that the evidence supports out.
+//!
+//! ```sh
+//! cargo run --release -p shafer-nets --example supported_modes -- crates/shafer-lab/weights/behaviour.safetensors
+//! ```
+
+#![allow(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::error::Error;
+
+use shafer::{Evidential, Logits, Product, TransformExt as _};
+use shafer_nets::behaviour::{Observation, Predictor, Query, State};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("name the weights of a predictor")?;
+    let predictor = Predictor::from_safetensors(&std::fs::read(path)?)?;
+    let network = predictor.config();
+
+    // Nine steps to the right at 1.3 m/s, the last of them at present, and nobody near.
+    let history: Vec<State> = (0..9)
+        .map(|step| {
+            let seconds = network.seconds_per_step * f64::from(step - 8);
+            [1.3 * seconds, 0.0, 1.3, 0.0, 0.0, 0.0]
+        })
+        .collect();
+    let nobody = vec![[0.0; 6]; history.len()];
+    let encoded = predictor.encode(&[Observation::new(&history, &nobody)?])?;
+
+    // Which classes of each latent variable are supported, and which joint classes that makes.
+    let logits: Vec<f64> = encoded.logits(0).iter().map(|&logit| f64::from(logit)).collect();
+    let kept = Evidential::default().compressed(&Logits::rows(&logits, network.classes)?)?;
+    let variables: Vec<_> =
+        kept.iter().map(|(classes, values)| (network.classes, classes, values)).collect();
+    let joints: Vec<_> = Product::compressed(&variables)?.iter_best().collect();
+
+    // No other class is decoded.
+    let queries: Vec<Query> = joints
+        .iter()
+        .map(|joint| Query { agent: 0, class: network.join(&joint.classes) })
+        .collect();
+    println!("{} of {} modes are supported", queries.len(), network.joint_classes());
+    for (joint, forecast) in joints.iter().zip(predictor.forecast(&encoded, &queries)?) {
+        if let Some([x, y]) = forecast.mean.last() {
+            let seconds = forecast.mean.len() as f64 * network.seconds_per_step;
+            println!("{:.3}  ({x:.2}, {y:.2}) after {seconds:.1} s", joint.probability);
+        }
+    }
+    Ok(())
+}
