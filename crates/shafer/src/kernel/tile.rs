@@ -55,12 +55,12 @@ pub(crate) fn dense<S: Simd>(
 ) -> Option<usize> {
     let Buffer(packed) = &mut Buffer::new();
     let mut out = out.chunks_mut(classes * S::f32s::LEN);
-    tiles(simd, rule, rows, classes, rate, 0.0, |tile, _| {
+    tiles(simd, rule, rows, classes, rate, 0.0, |tile, _, _| {
         if let Some(out) = out.next() {
             for line in out.chunks(LINE) {
                 prefetch::write(line, AHEAD);
             }
-            to_rows(simd, tile, classes, classes, packed);
+            to_rows(simd, tile, classes, packed);
             out.copy_from_slice(&packed[..out.len()]);
         }
     })
@@ -78,61 +78,61 @@ pub(crate) fn compressed<S: Simd>(
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
     let Entries { ends, base, columns, values } = entries;
-    // The columns of each vector of a row.
-    let column: [_; TILE_CLASSES / 4] =
-        std::array::from_fn(|i| S::u32s::from_fn(simd, |lane| (i * lanes + lane) as u32));
-    // Rows start where vectors do, so that what is loaded is what was just stored.
-    let pitch = classes.next_multiple_of(lanes);
+    let size = classes * lanes;
+    // The column of each value of a tile; where there is no row there is nothing to be kept.
+    let mut column = [0; TILE_CLASSES * MAX_LANES];
+    for (row, _) in column.chunks_exact_mut(classes).zip(0..(rows.len() / classes).min(lanes)) {
+        for (to, class) in row.iter_mut().zip(0..) {
+            *to = class;
+        }
+    }
+    let column = &column[..size];
     let Buffer(packed) = &mut Buffer::new();
     let mut end = 0;
-    tiles(simd, rule, rows, classes, rate, DROPPED, |tile, rows| {
-        to_rows(simd, tile, classes, pitch, packed);
-        let (values, columns) = (&mut values[end..], &mut columns[end..]);
-        let mut row_ends = [0; MAX_LANES];
-        let mut n = 0;
-        let each = packed.chunks_exact(pitch).zip(&mut row_ends[..rows]);
-        if pitch == lanes {
-            for (row, row_end) in each {
-                n += put(simd, row, column[0], &mut values[n..], &mut columns[n..]);
-                *row_end = *base + end + n;
-            }
-        } else {
-            for (row, row_end) in each {
-                for (x, column) in row.chunks_exact(lanes).zip(column) {
-                    n += put(simd, x, column, &mut values[n..], &mut columns[n..]);
-                }
-                *row_end = *base + end + n;
-            }
-        }
-        ends.extend_from_slice(&row_ends[..rows]);
-        for line in (0..n).step_by(LINE) {
-            prefetch::write(&values[line..], AHEAD);
-            prefetch::write(&columns[line..], AHEAD);
-        }
-        end += n;
+    let mut row_end = *base;
+    tiles(simd, rule, rows, classes, rate, DROPPED, |tile, kept, rows| {
+        to_rows(simd, tile, classes, packed);
+        packed[classes * rows..size].fill(DROPPED);
+        let mut counts = [0; MAX_LANES];
+        kept.store_slice(&mut counts[..lanes]);
+        ends.extend(counts[..rows].iter().map(|&count| {
+            row_end += count as usize;
+            row_end
+        }));
+        end += put(simd, &packed[..size], column, &mut values[end..], &mut columns[end..]);
     })
 }
 
-/// Writes what is kept of a vector, and its columns; the number of it.
+/// Writes what is kept of a tile, and its columns; the number of it.
 #[inline(always)]
 fn put<S: Simd>(
     simd: S,
-    x: &[f32],
-    column: S::u32s,
+    tile: &[f32],
+    column: &[u32],
     values: &mut [f32],
     columns: &mut [u32],
 ) -> usize {
     let lanes = S::f32s::LEN;
-    let x = S::f32s::from_slice(simd, x);
-    let keep = x.simd_ge(0.0);
-    // The lanes past the last survivor are overwritten by what comes next.
-    x.compress(keep).store_slice(&mut values[..lanes]);
-    column.compress(keep).store_slice(&mut columns[..lanes]);
-    keep.to_bitmask().count_ones() as usize
+    let mut n = 0;
+    for (x, column) in tile.chunks_exact(lanes).zip(column.chunks_exact(lanes)) {
+        let x = S::f32s::from_slice(simd, x);
+        let keep = x.simd_ge(0.0);
+        // The lanes past the last survivor are overwritten by what comes next.
+        x.compress(keep).store_slice(&mut values[n..n + lanes]);
+        let column = S::u32s::from_slice(simd, column);
+        column.compress(keep).store_slice(&mut columns[n..n + lanes]);
+        n += keep.to_bitmask().count_ones() as usize;
+    }
+    for line in (0..n).step_by(LINE) {
+        prefetch::write(values, AHEAD + line);
+        prefetch::write(columns, AHEAD + line);
+    }
+    n
 }
 
 /// Works on as many rows at a time as there are lanes, and hands each tile on with the number of
-/// rows in it. The number of vacuous rows, or `None` if there is a faulty one.
+/// classes kept in each lane, and the number of rows. The number of vacuous rows, or `None` if there is a
+/// faulty one.
 #[inline(always)]
 fn tiles<S: Simd>(
     simd: S,
@@ -141,10 +141,9 @@ fn tiles<S: Simd>(
     classes: usize,
     rate: Rate,
     dropped: f32,
-    mut finish: impl FnMut(&Values, usize),
+    mut finish: impl FnMut(&Values, S::u32s, usize),
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
-    let beyond = classes.next_multiple_of(lanes) - classes;
     // Lanes without a row of their own must not stop the others: zeros do no harm.
     let Buffer(packed) = &mut Buffer::new();
     let Buffer(tile) = &mut Buffer::new();
@@ -165,13 +164,9 @@ fn tiles<S: Simd>(
             packed[..rows.len()].copy_from_slice(rows);
             to_lanes(simd, packed, classes, tile);
         }
-        let equal = lanewise(simd, rule, &mut tile[..classes * lanes], rate, dropped)?;
+        let (equal, kept) = lanewise(simd, rule, &mut tile[..classes * lanes], rate, dropped)?;
         vacuous += (equal & ((1 << count) - 1)).count_ones() as usize;
-        // Vectors that reach past the end of a row must not find anything there.
-        for vector in tile[classes * lanes..].chunks_exact_mut(lanes).take(beyond) {
-            S::f32s::simd_from(simd, dropped).store_slice(vector);
-        }
-        finish(tile, count);
+        finish(tile, kept, count);
     }
     Some(vacuous)
 }
@@ -195,9 +190,9 @@ fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Values)
     }
 }
 
-/// And back, to `packed[row * pitch + class]`.
+/// And back.
 #[inline(always)]
-fn to_rows<S: Simd>(simd: S, tile: &Values, classes: usize, pitch: usize, packed: &mut Values) {
+fn to_rows<S: Simd>(simd: S, tile: &Values, classes: usize, packed: &mut Values) {
     let lanes = S::f32s::LEN;
     let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
     // Vectors reach past the ends of rows, into the first classes of the next: those come last.
@@ -209,7 +204,7 @@ fn to_rows<S: Simd>(simd: S, tile: &Values, classes: usize, pitch: usize, packed
         }
         transpose(&mut square);
         for (row, vector) in square[..lanes].iter().enumerate() {
-            vector.store_slice(&mut packed[row * pitch + first..][..lanes]);
+            vector.store_slice(&mut packed[row * classes + first..][..lanes]);
         }
     }
 }
@@ -227,7 +222,8 @@ fn transpose<S: Simd, V: SimdBase<S>>(square: &mut [V; MAX_LANES]) {
     }
 }
 
-/// The transform of one tile in place: `tile[class * lanes + lane]`. The vacuous lanes.
+/// The transform of one tile in place: `tile[class * lanes + lane]`. The vacuous lanes, and how many classes are
+/// kept in each.
 #[inline(always)]
 fn lanewise<S: Simd>(
     simd: S,
@@ -235,7 +231,7 @@ fn lanewise<S: Simd>(
     tile: &mut [f32],
     rate: Rate,
     dropped: f32,
-) -> Option<u64> {
+) -> Option<(u64, S::u32s)> {
     let lanes = S::f32s::LEN;
     let splat = |value: f32| S::f32s::simd_from(simd, value);
     let (zero, one) = (splat(0.0), splat(1.0));
@@ -295,19 +291,19 @@ fn lanewise<S: Simd>(
     }
 
     // Which of the two must not depend on the other lanes: a row has the same result in any company.
-    if rate.is_plain(0.0) {
+    let kept = if rate.is_plain(0.0) {
         let far = !max.max(-max).simd_lt(FAR);
         let shift = far.select(max, zero);
         let gibbs = Plain::new(simd, max - shift, rate);
-        normalise(simd, gibbs, tile, shift, max, threshold, rate, dropped);
+        normalise(simd, gibbs, tile, shift, max, threshold, rate, dropped)
     } else {
         let gibbs = General::new(simd, max, rate);
-        normalise(simd, gibbs, tile, zero, max, threshold, rate, dropped);
-    }
-    Some(vacuous)
+        normalise(simd, gibbs, tile, zero, max, threshold, rate, dropped)
+    };
+    Some((vacuous, kept))
 }
 
-/// The distribution over what lies above the threshold, in each lane.
+/// The distribution over what lies above the threshold, in each lane; how many classes that are.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the second half of one function, for two types")]
 fn normalise<S: Simd>(
@@ -319,22 +315,26 @@ fn normalise<S: Simd>(
     threshold: S::f32s,
     rate: Rate,
     dropped: f32,
-) {
+) -> S::u32s {
     let lanes = S::f32s::LEN;
     let underflow = (max - rate.reach()).min(next_down(simd, max));
     let dropped = S::f32s::simd_from(simd, dropped);
     let mut sum = S::f32s::simd_from(simd, 0.0);
+    let (zero, one) = (S::u32s::simd_from(simd, 0), S::u32s::simd_from(simd, 1));
+    let mut kept = zero;
     for x in tile.chunks_exact_mut(lanes) {
         let logit = S::f32s::from_slice(simd, x);
         let keep = logit.simd_gt(threshold);
         let e = gibbs.exp(simd, logit - shift, keep & logit.simd_gt(underflow));
         sum += e;
+        kept += keep.select(one, zero);
         keep.select(e, dropped).store_slice(x);
     }
     let scale = S::f32s::simd_from(simd, 1.0) / sum;
     for x in tile.chunks_exact_mut(lanes) {
         (S::f32s::from_slice(simd, x) * scale).store_slice(x);
     }
+    kept
 }
 
 /// The next smaller float in each lane; the lanes are finite, or -inf and of no interest.
