@@ -152,7 +152,7 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
             let columns = &mut self.entries.columns[self.end..];
             let values = &mut self.entries.values[self.end..];
             let count = F::compact(row, threshold, columns, values, ahead);
-            let sum = F::exp_all(&mut values[..count], max, rate);
+            let sum = F::exp_all(values, count, max, rate);
             match &mut self.factor {
                 Some(factor) => **factor = 1.0 / sum,
                 None => F::scale(&mut values[..count], 1.0 / sum, None),

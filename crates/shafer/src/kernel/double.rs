@@ -87,9 +87,9 @@ impl Float for f64 {
         sum
     }
 
-    fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64 {
+    fn exp_all(values: &mut [Self], count: usize, max: Self, rate: Rate) -> f64 {
         let mut sum = 0.0;
-        for x in values {
+        for x in &mut values[..count] {
             *x = ((*x - max) * rate.exact()).exp();
             sum += *x;
         }

@@ -65,8 +65,9 @@ pub(crate) trait Float: Element<Compute = Self> + Word {
     /// the others; the sum of it.
     fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, ahead: Ahead) -> f64;
 
-    /// As `exp_above` for every value, in place.
-    fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64;
+    /// As `exp_above` for the first `count` values, in place. There must be [`SLACK`] more, which may be
+    /// overwritten.
+    fn exp_all(values: &mut [Self], count: usize, max: Self, rate: Rate) -> f64;
 
     /// Multiplies every value by `factor`, and meanwhile asks for what comes after `row` in memory.
     fn scale(values: &mut [Self], factor: f64, row: Option<&[Self]>);

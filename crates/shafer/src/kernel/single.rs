@@ -72,11 +72,11 @@ impl Float for f32 {
         }
     }
 
-    fn exp_all(values: &mut [Self], max: Self, rate: Rate) -> f64 {
+    fn exp_all(values: &mut [Self], count: usize, max: Self, rate: Rate) -> f64 {
         if rate.is_plain(max) {
-            dispatch!(Level::new(), simd => exp_all(simd, Plain::new, values, max, rate))
+            dispatch!(Level::new(), simd => exp_all(simd, Plain::new, values, count, max, rate))
         } else {
-            dispatch!(Level::new(), simd => exp_all(simd, General::new, values, max, rate))
+            dispatch!(Level::new(), simd => exp_all(simd, General::new, values, count, max, rate))
         }
     }
 
@@ -313,6 +313,7 @@ fn exp_all<S: Simd, G: Exp<S>>(
     simd: S,
     exp: impl FnOnce(S, S::f32s, Rate) -> G,
     values: &mut [f32],
+    count: usize,
     max: f32,
     rate: Rate,
 ) -> f64 {
@@ -320,21 +321,15 @@ fn exp_all<S: Simd, G: Exp<S>>(
     let bound = S::f32s::simd_from(simd, rate.underflow(max));
     let gibbs = exp(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = [S::f64s::simd_from(simd, 0.0); 2];
-    for block in values.chunks_mut(BLOCK * lanes) {
+    // Whole vectors only: what is added has a probability of 0.
+    S::f32s::simd_from(simd, f32::NEG_INFINITY).store_slice(&mut values[count..count + lanes]);
+    for block in values[..count.next_multiple_of(lanes)].chunks_mut(BLOCK * lanes) {
         let mut sum = S::f32s::simd_from(simd, 0.0);
-        let mut vectors = block.chunks_exact_mut(lanes);
-        for vector in &mut vectors {
+        for vector in block.chunks_exact_mut(lanes) {
             let x = S::f32s::from_slice(simd, vector);
             let e = gibbs.exp(simd, x, x.simd_gt(bound));
             sum += e;
             e.store_slice(vector);
-        }
-        let tail = vectors.into_remainder();
-        if !tail.is_empty() {
-            let x = S::f32s::from_fn(simd, |i| tail.get(i).copied().unwrap_or(f32::NEG_INFINITY));
-            let e = gibbs.exp(simd, x, x.simd_gt(bound));
-            sum += e;
-            tail.copy_from_slice(&e.as_slice()[..tail.len()]);
         }
         let (low, high) = sum.widen();
         total[0] += low;

@@ -85,9 +85,8 @@ impl<F: Float> Scratch<F> {
 
     /// Turns the listed logits into probabilities.
     pub(crate) fn normalise(&mut self, count: usize, max: F, rate: Rate) -> Selection<F> {
-        let values = &mut self.values[..count];
-        let sum = F::exp_all(values, max, rate);
-        F::scale(values, 1.0 / sum, None);
+        let sum = F::exp_all(&mut self.values, count, max, rate);
+        F::scale(&mut self.values[..count], 1.0 / sum, None);
         Selection::listed(count)
     }
 }
