@@ -277,11 +277,12 @@ fn exp_above<S: Simd, G: Exp<S>>(
     let zero = S::f32s::simd_from(simd, 0.0);
     let gibbs = exp(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = [S::f64s::simd_from(simd, 0.0); 2];
-    for (row, out) in row.chunks(BLOCK * lanes).zip(out.chunks_mut(BLOCK * lanes)) {
+    let tail = row.len() % lanes;
+    let whole = row.len() - tail;
+    let blocks = row[..whole].chunks(BLOCK * lanes).zip(out[..whole].chunks_mut(BLOCK * lanes));
+    for (row, out) in blocks {
         let mut sum = zero;
-        let mut inputs = row.chunks_exact(lanes);
-        let mut outputs = out.chunks_exact_mut(lanes);
-        for (input, output) in (&mut inputs).zip(&mut outputs) {
+        for (input, output) in row.chunks_exact(lanes).zip(out.chunks_exact_mut(lanes)) {
             prefetch::read(input, ahead.read);
             prefetch::write(output, ahead.write);
             let x = S::f32s::from_slice(simd, input);
@@ -294,14 +295,25 @@ fn exp_above<S: Simd, G: Exp<S>>(
                 zero.store_slice(output);
             }
         }
-        let (input, output) = (inputs.remainder(), outputs.into_remainder());
-        if !input.is_empty() {
-            let x = S::f32s::from_fn(simd, |i| input.get(i).copied().unwrap_or(f32::NEG_INFINITY));
-            let e = gibbs.exp(simd, x, x.simd_gt(bound));
-            sum += e;
-            output.copy_from_slice(&e.as_slice()[..input.len()]);
-        }
         let (low, high) = sum.widen();
+        total[0] += low;
+        total[1] += high;
+    }
+    if tail > 0 {
+        let e = if let Some(before) = row.len().checked_sub(lanes) {
+            // With the last of what was there before, whose values are the same again.
+            let x = S::f32s::from_slice(simd, &row[before..]);
+            let e = gibbs.exp(simd, x, x.simd_gt(bound));
+            e.store_slice(&mut out[before..]);
+            let lane = S::u32s::from_fn(simd, |lane| lane as u32);
+            lane.simd_ge((lanes - tail) as u32).select(e, zero)
+        } else {
+            let x = S::f32s::from_fn(simd, |i| row.get(i).copied().unwrap_or(f32::NEG_INFINITY));
+            let e = gibbs.exp(simd, x, x.simd_gt(bound));
+            out.copy_from_slice(&e.as_slice()[..tail]);
+            e
+        };
+        let (low, high) = e.widen();
         total[0] += low;
         total[1] += high;
     }
