@@ -79,9 +79,10 @@ pub(crate) fn compressed<S: Simd>(
     let lanes = S::f32s::LEN;
     let Entries { ends, base, columns, values } = entries;
     let size = classes * lanes;
-    // The column of each value of a tile; where there is no row there is nothing to be kept.
+    // The column of each value of a tile; not where there is no row, so that one row alone does not wait for
+    // the others.
     let mut column = [0; TILE_CLASSES * MAX_LANES];
-    for (row, _) in column.chunks_exact_mut(classes).zip(0..(rows.len() / classes).min(lanes)) {
+    for row in column.chunks_exact_mut(classes).take((rows.len() / classes).min(lanes)) {
         for (to, class) in row.iter_mut().zip(0..) {
             *to = class;
         }
