@@ -2,7 +2,7 @@
 
 use crate::element::Element;
 #[cfg(feature = "parallel")]
-use crate::kernel::{Float, Stream};
+use crate::kernel::{Float, Loops, Stream};
 
 /// Rows that store what was kept and nothing else, as a CSR matrix does: row `i` has the classes
 /// `indices[indptr[i]..indptr[i + 1]]`, in ascending order, with the probabilities at the same
@@ -312,14 +312,14 @@ impl<'a, E: Element> Places<'a, E> {
         let past_caches = factor.is_some() && rows.stored() >= LEAST_STREAMED;
         match E::as_compute(rows.values()) {
             Some(values) if past_caches && let Some(to) = E::as_compute_mut(self.values) => {
-                E::Compute::scale_to(values, factor.unwrap_or(1.0), &mut Stream::new(to));
+                E::Compute::LOOPS.scale_to(values, factor.unwrap_or(1.0), &mut Stream::new(to));
                 Stream::new(self.columns).push(rows.indices(), |column| column);
             }
             _ => {
                 self.columns.copy_from_slice(rows.indices());
                 self.values.copy_from_slice(rows.values());
                 if let (&Some(factor), Some(values)) = (factor, E::as_compute_mut(self.values)) {
-                    E::Compute::scale(values, factor, None);
+                    E::Compute::LOOPS.scale(values, factor, None);
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::compressed::Unscaled;
 use crate::compressed::{CompressedRows, Entries};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::kernel::{Cut, Float, Rate, SLACK, TILE_CLASSES};
+use crate::kernel::{Cut, Float, Loops, Rate, SLACK, TILE_CLASSES, Task};
 use crate::logits::{Logits, packed_start};
 use crate::sink::{CompressedSink, DenseSink, DenseStream, Sink, SizeSink};
 use crate::transform::{Kept, Report, Rule, Scratch};
@@ -22,7 +22,7 @@ const BLOCK: usize = 1 << 15;
 const WAVE: usize = 64;
 
 /// How many logits are worked on between two looks at the memory, and the most rows that can be.
-const GROUP: usize = 2048;
+const GROUP: usize = 1024;
 pub(crate) const MAX_GROUP: usize = 64;
 
 /// Rows longer than this would push each other out of the second-level cache if the next one was
@@ -153,13 +153,31 @@ struct Block<'a, F> {
 impl<F: Float> Block<'_, F> {
     /// Chooses the classes of the rows and writes what comes of them; the number of vacuous rows.
     fn write(&self, sink: &mut impl Sink<F>, scratch: &mut Scratch<F>) -> Result<usize> {
-        let Self { rule, rows, start, classes, rate, .. } = *self;
+        let Self { rule, rows, classes, rate, .. } = *self;
         if classes <= TILE_CLASSES
             && let Some(tile) = rule.tile(rate)
             && let Some(vacuous) = sink.tile(tile, rows, classes, rate)
         {
             return Ok(vacuous);
         }
+        F::run(Write { block: self, sink, scratch })
+    }
+}
+
+/// Rows of any length, and any rule.
+struct Write<'a, F, S> {
+    block: &'a Block<'a, F>,
+    sink: &'a mut S,
+    scratch: &'a mut Scratch<F>,
+}
+
+impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
+    type Output = Result<usize>;
+
+    #[inline(always)]
+    fn run(self, loops: impl Loops<F>) -> Result<usize> {
+        let Self { block, sink, scratch } = self;
+        let Block { rule, rows, start, classes, rate, skipped } = *block;
         // A few rows at a time: the choice for one overlaps with the reading of the next, and what
         // is to be read and written for the next few is asked for while these are computed.
         let group = (GROUP / classes).clamp(1, MAX_GROUP);
@@ -169,12 +187,12 @@ impl<F: Float> Block<'_, F> {
         for (number, rows) in rows.chunks(group * classes).enumerate() {
             // After the last few comes the next block; those between belong to other threads.
             let skips = number == last && ahead == group * classes;
-            let ahead = if skips { rows.len() + self.skipped } else { ahead };
+            let ahead = if skips { rows.len() + skipped } else { ahead };
             let mut cuts = [Cut::default(); MAX_GROUP];
             let mut count = 0;
             for (i, row) in rows.chunks_exact(classes).enumerate() {
                 let selection = rule
-                    .select(row, rate, scratch)
+                    .select(row, rate, scratch, loops)
                     .map_err(|error| error.at_row(start + number * group + i))?;
                 vacuous += usize::from(selection.vacuous);
                 match selection.kept {
@@ -189,7 +207,7 @@ impl<F: Float> Block<'_, F> {
             }
             // Either all rows are listed or none is: that depends on the rule.
             if count > 0 {
-                sink.above(rows, &cuts[..count], rate, ahead);
+                sink.above(rows, &cuts[..count], rate, ahead, loops);
             }
         }
         Ok(vacuous)

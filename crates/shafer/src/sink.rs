@@ -2,7 +2,7 @@
 
 use crate::compressed::Entries;
 use crate::engine::MAX_GROUP;
-use crate::kernel::{Ahead, Cut, Float, Rate, Stream, TileRule};
+use crate::kernel::{Ahead, Cut, Float, Loops, Rate, Stream, TileRule};
 
 /// Takes rows in order.
 pub(crate) trait Sink<F: Float> {
@@ -15,7 +15,14 @@ pub(crate) trait Sink<F: Float> {
 
     /// The next rows, one a cut, of which what lies above the cut is kept. What lies `ahead`
     /// elements later in memory comes after them.
-    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], rate: Rate, ahead: usize);
+    fn above(
+        &mut self,
+        rows: &[F],
+        cuts: &[Cut<F>],
+        rate: Rate,
+        ahead: usize,
+        loops: impl Loops<F>,
+    );
 }
 
 /// Writes distributions with their zeros.
@@ -37,7 +44,7 @@ impl<'a, F> DenseSink<'a, F> {
 
 impl<F: Float> Sink<F> for DenseSink<'_, F> {
     fn tile(&mut self, rule: TileRule, rows: &[F], classes: usize, rate: Rate) -> Option<usize> {
-        F::tile(rule, rows, classes, rate, self.out)
+        F::LOOPS.tile(rule, rows, classes, rate, self.out)
     }
 
     fn listed(&mut self, columns: &[u32], probabilities: &[F], classes: usize) {
@@ -48,18 +55,26 @@ impl<F: Float> Sink<F> for DenseSink<'_, F> {
         }
     }
 
-    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], rate: Rate, ahead: usize) {
+    #[inline(always)]
+    fn above(
+        &mut self,
+        rows: &[F],
+        cuts: &[Cut<F>],
+        rate: Rate,
+        ahead: usize,
+        loops: impl Loops<F>,
+    ) {
         let classes = rows.len() / cuts.len();
         let out = self.next(rows.len());
         let mut sums = [0.0; MAX_GROUP];
         let pairs = rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes));
         for (((row, out), &cut), sum) in pairs.zip(cuts).zip(&mut sums) {
-            *sum = F::exp_above(row, out, cut, rate, Ahead { read: ahead, write: ahead });
+            *sum = loops.exp_above(row, out, cut, rate, Ahead { read: ahead, write: ahead });
         }
         let pairs = rows.chunks_exact(classes).zip(out.chunks_exact_mut(classes));
         for ((row, out), sum) in pairs.zip(sums) {
             // Of a long row the next one could not be asked for before: now this one is done with.
-            F::scale(out, 1.0 / sum, (ahead < classes).then_some(row));
+            loops.scale(out, 1.0 / sum, (ahead < classes).then_some(row));
         }
     }
 }
@@ -87,19 +102,27 @@ impl<F: Float> Sink<F> for DenseStream<'_, F> {
         for (&column, &p) in columns.iter().zip(probabilities) {
             self.room[column as usize] = p;
         }
-        F::scale_to(self.room, 1.0, &mut self.out);
+        F::LOOPS.scale_to(self.room, 1.0, &mut self.out);
     }
 
-    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], rate: Rate, ahead: usize) {
+    #[inline(always)]
+    fn above(
+        &mut self,
+        rows: &[F],
+        cuts: &[Cut<F>],
+        rate: Rate,
+        ahead: usize,
+        loops: impl Loops<F>,
+    ) {
         let classes = rows.len() / cuts.len();
         self.room.resize(rows.len(), F::default());
         let mut sums = [0.0; MAX_GROUP];
         let pairs = rows.chunks_exact(classes).zip(self.room.chunks_exact_mut(classes));
         for (((row, room), &cut), sum) in pairs.zip(cuts).zip(&mut sums) {
-            *sum = F::exp_above(row, room, cut, rate, Ahead { read: ahead, write: 0 });
+            *sum = loops.exp_above(row, room, cut, rate, Ahead { read: ahead, write: 0 });
         }
         for (room, sum) in self.room.chunks_exact(classes).zip(sums) {
-            F::scale_to(room, 1.0 / sum, &mut self.out);
+            loops.scale_to(room, 1.0 / sum, &mut self.out);
         }
     }
 }
@@ -129,7 +152,7 @@ impl<'a, F> CompressedSink<'a, F> {
 impl<F: Float> Sink<F> for CompressedSink<'_, F> {
     fn tile(&mut self, rule: TileRule, rows: &[F], classes: usize, rate: Rate) -> Option<usize> {
         let before = self.entries.ends.len();
-        let vacuous = F::tile_compressed(rule, rows, classes, rate, &mut self.entries);
+        let vacuous = F::LOOPS.tile_compressed(rule, rows, classes, rate, &mut self.entries);
         if vacuous.is_none() {
             self.entries.ends.truncate(before);
         }
@@ -146,16 +169,24 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
         self.end_row(count);
     }
 
-    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], rate: Rate, ahead: usize) {
+    #[inline(always)]
+    fn above(
+        &mut self,
+        rows: &[F],
+        cuts: &[Cut<F>],
+        rate: Rate,
+        ahead: usize,
+        loops: impl Loops<F>,
+    ) {
         let classes = rows.len() / cuts.len();
         for (row, &Cut { threshold, max }) in rows.chunks_exact(classes).zip(cuts) {
             let columns = &mut self.entries.columns[self.end..];
             let values = &mut self.entries.values[self.end..];
-            let count = F::compact(row, threshold, columns, values, ahead);
-            let sum = F::exp_all(values, count, max, rate);
+            let count = loops.compact(row, threshold, columns, values, ahead);
+            let sum = loops.exp_all(values, count, max, rate);
             match &mut self.factor {
                 Some(factor) => **factor = 1.0 / sum,
-                None => F::scale(&mut values[..count], 1.0 / sum, None),
+                None => loops.scale(&mut values[..count], 1.0 / sum, None),
             }
             self.end_row(count);
         }
@@ -184,10 +215,11 @@ impl<F: Float> Sink<F> for SizeSink<'_> {
         }
     }
 
-    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], _: Rate, _: usize) {
+    #[inline(always)]
+    fn above(&mut self, rows: &[F], cuts: &[Cut<F>], _: Rate, _: usize, loops: impl Loops<F>) {
         let classes = rows.len() / cuts.len();
         for ((row, cut), size) in rows.chunks_exact(classes).zip(cuts).zip(&mut self.sizes) {
-            *size = F::above(row, cut.threshold).count as u32;
+            *size = loops.above(row, cut.threshold).count as u32;
         }
     }
 }

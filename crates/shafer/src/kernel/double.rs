@@ -1,11 +1,18 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Ahead, Cut, Float, Max, Rate, Scan, Stream, TileRule};
+use super::{Above, Ahead, Cut, Float, Loops, Max, Rate, Scan, Stream, Task, TileRule};
 use crate::compressed::Entries;
 use crate::numerics::Sum;
 
 impl Float for f64 {
     const NEG_INFINITY: Self = f64::NEG_INFINITY;
+    const LOOPS: Doubles = Doubles;
+
+    type Anywhere = Doubles;
+
+    fn run<T: Task<Self>>(task: T) -> T::Output {
+        task.run(Doubles)
+    }
 
     fn next_down(self) -> Self {
         f64::next_down(self)
@@ -18,8 +25,14 @@ impl Float for f64 {
     fn mean_floor(sum: Sum, count: usize) -> Self {
         sum.mean_floor(count)
     }
+}
 
-    fn scan(row: &[Self]) -> Scan<Self> {
+/// The same loops for every instruction set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doubles;
+
+impl Loops<f64> for Doubles {
+    fn scan(self, row: &[f64]) -> Scan<f64> {
         let mut max = f64::NEG_INFINITY;
         let mut sum = Sum::default();
         let mut finite = true;
@@ -31,7 +44,7 @@ impl Float for f64 {
         Scan { max, sum, finite }
     }
 
-    fn max(row: &[Self]) -> Max<Self> {
+    fn max(self, row: &[f64]) -> Max<f64> {
         let mut max = f64::NEG_INFINITY;
         let mut finite = true;
         for &x in row {
@@ -41,15 +54,11 @@ impl Float for f64 {
         Max { max, finite }
     }
 
-    fn below_infinity(row: &[Self]) -> bool {
+    fn below_infinity(self, row: &[f64]) -> bool {
         row.iter().all(|&x| x < f64::INFINITY)
     }
 
-    fn above(row: &[Self], threshold: Self) -> Above {
-        Self::weight_above(row, row, threshold)
-    }
-
-    fn weight_above(keys: &[Self], weights: &[Self], threshold: Self) -> Above {
+    fn weight_above(self, keys: &[f64], weights: &[f64], threshold: f64) -> Above {
         let mut sum = Sum::default();
         let mut count = 0;
         for (&key, &weight) in keys.iter().zip(weights) {
@@ -62,10 +71,11 @@ impl Float for f64 {
     }
 
     fn compact(
-        row: &[Self],
-        threshold: Self,
+        self,
+        row: &[f64],
+        threshold: f64,
         columns: &mut [u32],
-        values: &mut [Self],
+        values: &mut [f64],
         _: usize,
     ) -> usize {
         let mut n = 0;
@@ -77,7 +87,7 @@ impl Float for f64 {
         n
     }
 
-    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, _: Ahead) -> f64 {
+    fn exp_above(self, row: &[f64], out: &mut [f64], cut: Cut<f64>, rate: Rate, _: Ahead) -> f64 {
         let Cut { threshold, max } = cut;
         let mut sum = 0.0;
         for (out, &x) in out.iter_mut().zip(row) {
@@ -87,7 +97,7 @@ impl Float for f64 {
         sum
     }
 
-    fn exp_all(values: &mut [Self], count: usize, max: Self, rate: Rate) -> f64 {
+    fn exp_all(self, values: &mut [f64], count: usize, max: f64, rate: Rate) -> f64 {
         let mut sum = 0.0;
         for x in &mut values[..count] {
             *x = ((*x - max) * rate.exact()).exp();
@@ -96,30 +106,31 @@ impl Float for f64 {
         sum
     }
 
-    fn scale(values: &mut [Self], factor: f64, _: Option<&[Self]>) {
+    fn scale(self, values: &mut [f64], factor: f64, _: Option<&[f64]>) {
         for x in values {
             *x *= factor;
         }
     }
 
-    fn scale_to(values: &[Self], factor: f64, out: &mut Stream<'_, Self>) {
+    fn scale_to(self, values: &[f64], factor: f64, out: &mut Stream<'_, f64>) {
         out.push(values, |x| x * factor);
     }
 
-    fn group_maxima(row: &[Self], maxima: &mut Vec<Self>) {
+    fn group_maxima(self, row: &[f64], maxima: &mut Vec<f64>) {
         maxima.extend(row.chunks(8).map(|group| group.iter().copied().fold(group[0], f64::max)));
     }
 
-    fn tile(_: TileRule, _: &[Self], _: usize, _: Rate, _: &mut [Self]) -> Option<usize> {
+    fn tile(self, _: TileRule, _: &[f64], _: usize, _: Rate, _: &mut [f64]) -> Option<usize> {
         None
     }
 
     fn tile_compressed(
+        self,
         _: TileRule,
-        _: &[Self],
+        _: &[f64],
         _: usize,
         _: Rate,
-        _: &mut Entries<'_, Self>,
+        _: &mut Entries<'_, f64>,
     ) -> Option<usize> {
         None
     }

@@ -38,6 +38,7 @@ pub(crate) struct Rate {
     high: f32,
     low: f32,
     log2: f32,
+    reach: f32,
 }
 
 impl Rate {
@@ -50,6 +51,7 @@ impl Rate {
             high,
             low: (rate - f64::from(high)) as f32,
             log2: (rate * std::f64::consts::LOG2_E) as f32,
+            reach: (86.2 / rate) as f32,
         }
     }
 
@@ -60,7 +62,7 @@ impl Rate {
     /// Logits this far below the maximum, or farther, have an exponential of 0: it would be 4e-38
     /// of the largest or less, close to where normal numbers end.
     pub(crate) fn reach(self) -> f32 {
-        (86.2 / self.exact) as f32
+        self.reach
     }
 
     /// Where that is for a given maximum, which itself must stay above it.
@@ -184,6 +186,7 @@ fn scaled<S: Simd>(simd: S, r: S::f32s, rounded: S::f32s, keep: S::mask32s) -> S
     let q = q.mul_add(r, 1.0);
     let p = q.mul_add(r, 1.0);
     // The bits of ROUND itself are all shifted out.
-    let scaled = S::f32s::from_bits(p.to_bits() + (rounded.to_bits() << 23));
-    keep.select(scaled, S::f32s::simd_from(simd, 0.0))
+    let (p, n): (S::u32s, S::u32s) = (p.bitcast(), rounded.bitcast());
+    // As integers, which makes one instruction of addition and choice.
+    keep.select(p + (n << 23), S::u32s::simd_from(simd, 0)).bitcast()
 }

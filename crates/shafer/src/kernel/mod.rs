@@ -24,6 +24,15 @@ use crate::numerics::Sum;
 pub(crate) trait Float: Element<Compute = Self> + Word {
     const NEG_INFINITY: Self;
 
+    /// The loops, to be called from anywhere.
+    const LOOPS: Self::Anywhere;
+
+    type Anywhere: Loops<Self>;
+
+    /// Runs a task with loops that become part of it: where rows are short, finding the instruction set
+    /// and calling a function would take as long as the loop.
+    fn run<T: Task<Self>>(task: T) -> T::Output;
+
     /// The next smaller value.
     fn next_down(self) -> Self;
 
@@ -34,73 +43,91 @@ pub(crate) trait Float: Element<Compute = Self> + Word {
 
     /// The largest value that is not greater than the mean of so many values with this sum.
     fn mean_floor(sum: Sum, count: usize) -> Self;
+}
 
+/// What is done with the loops of [`Float::run`].
+pub(crate) trait Task<F: Float> {
+    type Output;
+
+    /// Must be inlined, with all that it calls on the way to a loop: only then do they share the
+    /// instruction set.
+    fn run(self, loops: impl Loops<F>) -> Self::Output;
+}
+
+/// The loops over a row, for an instruction set.
+pub(crate) trait Loops<F: Float>: Copy {
     /// Maximum and sum.
-    fn scan(row: &[Self]) -> Scan<Self>;
+    fn scan(self, row: &[F]) -> Scan<F>;
 
     /// Maximum only.
-    fn max(row: &[Self]) -> Max<Self>;
+    fn max(self, row: &[F]) -> Max<F>;
 
     /// Whether every value is less than `+inf`; false for NaN.
-    fn below_infinity(row: &[Self]) -> bool;
+    fn below_infinity(self, row: &[F]) -> bool;
 
     /// Sum and number of the values above `threshold`. The values are below `+inf`.
-    fn above(row: &[Self], threshold: Self) -> Above;
+    #[inline(always)]
+    fn above(self, row: &[F], threshold: F) -> Above {
+        self.weight_above(row, row, threshold)
+    }
 
     /// Sum of the `weights` whose key is above `threshold`, and their number.
-    fn weight_above(keys: &[Self], weights: &[Self], threshold: Self) -> Above;
+    fn weight_above(self, keys: &[F], weights: &[F], threshold: F) -> Above;
 
     /// The values above `threshold` and their columns, packed to the front of the two buffers,
     /// which must be longer than the row by [`SLACK`]; the number of them. What lies `ahead`
     /// elements later in memory is to be next.
     fn compact(
-        row: &[Self],
-        threshold: Self,
+        self,
+        row: &[F],
+        threshold: F,
         columns: &mut [u32],
-        values: &mut [Self],
+        values: &mut [F],
         ahead: usize,
     ) -> usize;
 
     /// `exp(x / T)`, up to a factor common to the row, for the values above the threshold, and 0 for
     /// the others; the sum of it.
-    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, ahead: Ahead) -> f64;
+    fn exp_above(self, row: &[F], out: &mut [F], cut: Cut<F>, rate: Rate, ahead: Ahead) -> f64;
 
     /// As `exp_above` for the first `count` values, in place. There must be [`SLACK`] more, which may be
     /// overwritten.
-    fn exp_all(values: &mut [Self], count: usize, max: Self, rate: Rate) -> f64;
+    fn exp_all(self, values: &mut [F], count: usize, max: F, rate: Rate) -> f64;
 
     /// Multiplies every value by `factor`, and meanwhile asks for what comes after `row` in memory.
-    fn scale(values: &mut [Self], factor: f64, row: Option<&[Self]>);
+    fn scale(self, values: &mut [F], factor: f64, row: Option<&[F]>);
 
     /// Every value times `factor`, past the caches.
-    fn scale_to(values: &[Self], factor: f64, out: &mut Stream<'_, Self>);
+    fn scale_to(self, values: &[F], factor: f64, out: &mut Stream<'_, F>);
 
     /// The largest value of each of several groups that partition the row, appended to `maxima`:
     /// about an eighth as many as there are values.
-    fn group_maxima(row: &[Self], maxima: &mut Vec<Self>);
+    fn group_maxima(self, row: &[F], maxima: &mut Vec<F>);
 
     /// Many short rows at once, each of at most [`TILE_CLASSES`] values; the number of vacuous
     /// ones. `None` where this type has no such path, or where a row is at fault: the general path
     /// then says which.
     fn tile(
+        self,
         rule: TileRule,
-        rows: &[Self],
+        rows: &[F],
         classes: usize,
         rate: Rate,
-        out: &mut [Self],
+        out: &mut [F],
     ) -> Option<usize>;
 
     /// The same in compressed form.
     fn tile_compressed(
+        self,
         rule: TileRule,
-        rows: &[Self],
+        rows: &[F],
         classes: usize,
         rate: Rate,
-        entries: &mut Entries<'_, Self>,
+        entries: &mut Entries<'_, F>,
     ) -> Option<usize>;
 }
 
-/// How many values past the end of a row [`Float::compact`] may overwrite.
+/// How many values past the end of a row [`Loops::compact`] may overwrite.
 pub(crate) const SLACK: usize = 16;
 
 /// How many elements later in memory what is next lies, to be read and to be written.

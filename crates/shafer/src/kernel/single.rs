@@ -3,7 +3,9 @@
 use fearless_simd::{Level, dispatch, prelude::*};
 
 use super::gibbs::{Exp, General, Plain};
-use super::{Above, Ahead, Cut, Float, Max, Rate, Scan, Stream, TileRule, prefetch, tile};
+use super::{
+    Above, Ahead, Cut, Float, Loops, Max, Rate, Scan, Stream, Task, TileRule, prefetch, tile,
+};
 use crate::compressed::Entries;
 use crate::numerics::Sum;
 
@@ -19,6 +21,13 @@ const PAGE: usize = 1024;
 
 impl Float for f32 {
     const NEG_INFINITY: Self = f32::NEG_INFINITY;
+    const LOOPS: Anywhere = Anywhere;
+
+    type Anywhere = Anywhere;
+
+    fn run<T: Task<Self>>(task: T) -> T::Output {
+        dispatch!(Level::new(), simd => task.run(Vectors(simd)))
+    }
 
     fn next_down(self) -> Self {
         f32::next_down(self)
@@ -32,85 +41,190 @@ impl Float for f32 {
     fn mean_floor(sum: Sum, count: usize) -> Self {
         Self::floor_from(sum.value() / count as f64)
     }
+}
 
-    fn scan(row: &[Self]) -> Scan<Self> {
-        dispatch!(Level::new(), simd => scan(simd, row))
+/// The loops for one instruction set, as part of a function that is compiled for it.
+#[derive(Clone, Copy)]
+struct Vectors<S>(S);
+
+impl<S: Simd> Loops<f32> for Vectors<S> {
+    #[inline(always)]
+    fn scan(self, row: &[f32]) -> Scan<f32> {
+        scan(self.0, row)
     }
 
-    fn max(row: &[Self]) -> Max<Self> {
-        dispatch!(Level::new(), simd => max(simd, row))
+    #[inline(always)]
+    fn max(self, row: &[f32]) -> Max<f32> {
+        max(self.0, row)
     }
 
-    fn below_infinity(row: &[Self]) -> bool {
-        dispatch!(Level::new(), simd => below_infinity(simd, row))
+    #[inline(always)]
+    fn below_infinity(self, row: &[f32]) -> bool {
+        below_infinity(self.0, row)
     }
 
-    fn above(row: &[Self], threshold: Self) -> Above {
-        dispatch!(Level::new(), simd => weight_above(simd, row, row, threshold))
+    #[inline(always)]
+    fn weight_above(self, keys: &[f32], weights: &[f32], threshold: f32) -> Above {
+        weight_above(self.0, keys, weights, threshold)
     }
 
-    fn weight_above(keys: &[Self], weights: &[Self], threshold: Self) -> Above {
-        dispatch!(Level::new(), simd => weight_above(simd, keys, weights, threshold))
+    #[inline(always)]
+    fn compact(
+        self,
+        row: &[f32],
+        threshold: f32,
+        columns: &mut [u32],
+        values: &mut [f32],
+        ahead: usize,
+    ) -> usize {
+        compact(self.0, row, threshold, columns, values, ahead)
+    }
+
+    #[inline(always)]
+    fn exp_above(
+        self,
+        row: &[f32],
+        out: &mut [f32],
+        cut: Cut<f32>,
+        rate: Rate,
+        ahead: Ahead,
+    ) -> f64 {
+        if rate.is_plain(cut.max) {
+            exp_above::<S, Plain<S>>(self.0, row, out, cut, rate, ahead)
+        } else {
+            exp_above::<S, General<S>>(self.0, row, out, cut, rate, ahead)
+        }
+    }
+
+    #[inline(always)]
+    fn exp_all(self, values: &mut [f32], count: usize, max: f32, rate: Rate) -> f64 {
+        if rate.is_plain(max) {
+            exp_all::<S, Plain<S>>(self.0, values, count, max, rate)
+        } else {
+            exp_all::<S, General<S>>(self.0, values, count, max, rate)
+        }
+    }
+
+    #[inline(always)]
+    fn scale(self, values: &mut [f32], factor: f64, row: Option<&[f32]>) {
+        scale(self.0, values, factor as f32, row);
+    }
+
+    #[inline(always)]
+    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>) {
+        let factor = factor as f32;
+        out.push(values, |x| x * factor);
+    }
+
+    #[inline(always)]
+    fn group_maxima(self, row: &[f32], maxima: &mut Vec<f32>) {
+        group_maxima(self.0, row, maxima);
+    }
+
+    #[inline(always)]
+    fn tile(
+        self,
+        rule: TileRule,
+        rows: &[f32],
+        classes: usize,
+        rate: Rate,
+        out: &mut [f32],
+    ) -> Option<usize> {
+        tile::dense(self.0, rule, rows, classes, rate, out)
+    }
+
+    #[inline(always)]
+    fn tile_compressed(
+        self,
+        rule: TileRule,
+        rows: &[f32],
+        classes: usize,
+        rate: Rate,
+        entries: &mut Entries<'_, f32>,
+    ) -> Option<usize> {
+        tile::compressed(self.0, rule, rows, classes, rate, entries)
+    }
+}
+
+/// The loops for the instruction set that this machine is found to have, with every call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Anywhere;
+
+impl Loops<f32> for Anywhere {
+    fn scan(self, row: &[f32]) -> Scan<f32> {
+        dispatch!(Level::new(), simd => Vectors(simd).scan(row))
+    }
+
+    fn max(self, row: &[f32]) -> Max<f32> {
+        dispatch!(Level::new(), simd => Vectors(simd).max(row))
+    }
+
+    fn below_infinity(self, row: &[f32]) -> bool {
+        dispatch!(Level::new(), simd => Vectors(simd).below_infinity(row))
+    }
+
+    fn weight_above(self, keys: &[f32], weights: &[f32], threshold: f32) -> Above {
+        dispatch!(Level::new(), simd => Vectors(simd).weight_above(keys, weights, threshold))
     }
 
     fn compact(
-        row: &[Self],
-        threshold: Self,
+        self,
+        row: &[f32],
+        threshold: f32,
         columns: &mut [u32],
-        values: &mut [Self],
+        values: &mut [f32],
         ahead: usize,
     ) -> usize {
-        dispatch!(Level::new(), simd => compact(simd, row, threshold, columns, values, ahead))
+        dispatch!(Level::new(), simd => Vectors(simd).compact(row, threshold, columns, values, ahead))
     }
 
-    fn exp_above(row: &[Self], out: &mut [Self], cut: Cut<Self>, rate: Rate, ahead: Ahead) -> f64 {
-        let level = Level::new();
-        if rate.is_plain(cut.max) {
-            dispatch!(level, simd => exp_above(simd, Plain::new, row, out, cut, rate, ahead))
-        } else {
-            dispatch!(level, simd => exp_above(simd, General::new, row, out, cut, rate, ahead))
-        }
+    fn exp_above(
+        self,
+        row: &[f32],
+        out: &mut [f32],
+        cut: Cut<f32>,
+        rate: Rate,
+        ahead: Ahead,
+    ) -> f64 {
+        dispatch!(Level::new(), simd => Vectors(simd).exp_above(row, out, cut, rate, ahead))
     }
 
-    fn exp_all(values: &mut [Self], count: usize, max: Self, rate: Rate) -> f64 {
-        if rate.is_plain(max) {
-            dispatch!(Level::new(), simd => exp_all(simd, Plain::new, values, count, max, rate))
-        } else {
-            dispatch!(Level::new(), simd => exp_all(simd, General::new, values, count, max, rate))
-        }
+    fn exp_all(self, values: &mut [f32], count: usize, max: f32, rate: Rate) -> f64 {
+        dispatch!(Level::new(), simd => Vectors(simd).exp_all(values, count, max, rate))
     }
 
-    fn scale(values: &mut [Self], factor: f64, row: Option<&[Self]>) {
-        dispatch!(Level::new(), simd => scale(simd, values, factor as f32, row));
+    fn scale(self, values: &mut [f32], factor: f64, row: Option<&[f32]>) {
+        dispatch!(Level::new(), simd => Vectors(simd).scale(values, factor, row));
     }
 
-    fn scale_to(values: &[Self], factor: f64, out: &mut Stream<'_, Self>) {
-        let factor = factor as f32;
-        dispatch!(Level::new(), _simd => out.push(values, |x| x * factor));
+    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>) {
+        dispatch!(Level::new(), simd => Vectors(simd).scale_to(values, factor, out));
     }
 
-    fn group_maxima(row: &[Self], maxima: &mut Vec<Self>) {
-        dispatch!(Level::new(), simd => group_maxima(simd, row, maxima));
+    fn group_maxima(self, row: &[f32], maxima: &mut Vec<f32>) {
+        dispatch!(Level::new(), simd => Vectors(simd).group_maxima(row, maxima));
     }
 
     fn tile(
+        self,
         rule: TileRule,
-        rows: &[Self],
+        rows: &[f32],
         classes: usize,
         rate: Rate,
-        out: &mut [Self],
+        out: &mut [f32],
     ) -> Option<usize> {
-        dispatch!(Level::new(), simd => tile::dense(simd, rule, rows, classes, rate, out))
+        dispatch!(Level::new(), simd => Vectors(simd).tile(rule, rows, classes, rate, out))
     }
 
     fn tile_compressed(
+        self,
         rule: TileRule,
-        rows: &[Self],
+        rows: &[f32],
         classes: usize,
         rate: Rate,
-        entries: &mut Entries<'_, Self>,
+        entries: &mut Entries<'_, f32>,
     ) -> Option<usize> {
-        dispatch!(Level::new(), simd => tile::compressed(simd, rule, rows, classes, rate, entries))
+        dispatch!(Level::new(), simd => Vectors(simd).tile_compressed(rule, rows, classes, rate, entries))
     }
 }
 
@@ -265,7 +379,6 @@ fn compact<S: Simd>(
 #[inline(always)]
 fn exp_above<S: Simd, G: Exp<S>>(
     simd: S,
-    exp: impl FnOnce(S, S::f32s, Rate) -> G,
     row: &[f32],
     out: &mut [f32],
     Cut { threshold, max }: Cut<f32>,
@@ -275,7 +388,7 @@ fn exp_above<S: Simd, G: Exp<S>>(
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, threshold.max(rate.underflow(max)));
     let zero = S::f32s::simd_from(simd, 0.0);
-    let gibbs = exp(simd, S::f32s::simd_from(simd, max), rate);
+    let gibbs = G::new(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = [S::f64s::simd_from(simd, 0.0); 2];
     let tail = row.len() % lanes;
     let whole = row.len() - tail;
@@ -323,7 +436,6 @@ fn exp_above<S: Simd, G: Exp<S>>(
 #[inline(always)]
 fn exp_all<S: Simd, G: Exp<S>>(
     simd: S,
-    exp: impl FnOnce(S, S::f32s, Rate) -> G,
     values: &mut [f32],
     count: usize,
     max: f32,
@@ -331,7 +443,7 @@ fn exp_all<S: Simd, G: Exp<S>>(
 ) -> f64 {
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, rate.underflow(max));
-    let gibbs = exp(simd, S::f32s::simd_from(simd, max), rate);
+    let gibbs = G::new(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = [S::f64s::simd_from(simd, 0.0); 2];
     // Whole vectors only: what is added has a probability of 0.
     S::f32s::simd_from(simd, f32::NEG_INFINITY).store_slice(&mut values[count..count + lanes]);

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use super::rule::{Selection, check_infinities};
 use super::{Rule, Transform};
 use crate::error::{Error, Result};
-use crate::kernel::{Above, Float};
+use crate::kernel::{Above, Float, Loops};
 use crate::numerics::Sum;
 
 /// Evidential sparsification (equation 10 of the paper): softmax over the classes whose singleton
@@ -85,20 +85,25 @@ impl Transform for Evidential {
     }
 }
 
-pub(super) fn select<F: Float>(rounds: usize, row: &[F]) -> Result<Selection<F>> {
-    let scan = F::scan(row);
+#[inline(always)]
+pub(super) fn select<F: Float>(
+    rounds: usize,
+    row: &[F],
+    loops: impl Loops<F>,
+) -> Result<Selection<F>> {
+    let scan = loops.scan(row);
     let (max, mut left) = if scan.finite {
         (scan.max, Above { sum: scan.sum, count: row.len() })
     } else {
-        let max = check_infinities(row, scan.max)?;
-        (max, F::above(row, F::NEG_INFINITY))
+        let max = check_infinities(row, scan.max, loops)?;
+        (max, loops.above(row, F::NEG_INFINITY))
     };
     let mut threshold = F::NEG_INFINITY;
     let mut vacuous = false;
     for round in 0..rounds {
         if round > 0 {
             let before = left.count;
-            left = F::above(row, threshold);
+            left = loops.above(row, threshold);
             // Nothing was dropped, so nothing ever will be, however many rounds are left.
             if left.count == before {
                 break;
@@ -107,7 +112,7 @@ pub(super) fn select<F: Float>(rounds: usize, row: &[F]) -> Result<Selection<F>>
         let mean = mean(row, threshold, left);
         // The mean can only come this close to the maximum if all are equal, or by rounding.
         let second = max.next_down();
-        if mean >= second && F::above(row, second).count == left.count {
+        if mean >= second && loops.above(row, second).count == left.count {
             vacuous = round == 0 && left.count > 1;
             break;
         }
@@ -117,14 +122,22 @@ pub(super) fn select<F: Float>(rounds: usize, row: &[F]) -> Result<Selection<F>>
 }
 
 /// The mean of the values above `threshold`, whose sum and number are known, rounded down.
+#[inline(always)]
 fn mean<F: Float>(row: &[F], threshold: F, left: Above) -> F {
     if left.sum.value().is_finite() {
-        return F::mean_floor(left.sum, left.count);
+        F::mean_floor(left.sum, left.count)
+    } else {
+        scaled_mean(row, threshold, left.count)
     }
+}
+
+/// The same where the sum overflows.
+#[cold]
+fn scaled_mean<F: Float>(row: &[F], threshold: F, count: usize) -> F {
     // Only values near the end of the range of f64 come here. Scaled down, the mean of equal values
     // is still exactly that value.
     let scale = 2.0_f64.powi(64);
     let kept = row.iter().filter(|&&x| x > threshold);
     let sum: Sum = kept.map(|&x| x.to_f64() / scale).collect();
-    F::floor_from(sum.mean_floor(left.count) * scale)
+    F::floor_from(sum.mean_floor(count) * scale)
 }

@@ -3,7 +3,7 @@
 use super::rule::{Selection, checked_max};
 use super::{Rule, Transform, parameter};
 use crate::error::Result;
-use crate::kernel::{Float, Rate};
+use crate::kernel::{Float, Loops, Rate};
 
 /// Min-p: softmax over the classes that are at least `p` times as probable as the best one,
 /// renormalised.
@@ -53,8 +53,14 @@ pub(super) fn distance(p: f64, rate: Rate) -> f64 {
     -p.ln() / rate.exact()
 }
 
-pub(super) fn select<F: Float>(p: f64, row: &[F], rate: Rate) -> Result<Selection<F>> {
-    let max = checked_max(row)?;
+#[inline(always)]
+pub(super) fn select<F: Float>(
+    p: f64,
+    row: &[F],
+    rate: Rate,
+    loops: impl Loops<F>,
+) -> Result<Selection<F>> {
+    let max = checked_max(row, loops)?;
     let bound = max.to_f64() - distance(p, rate);
     let floor = F::floor_from(bound);
     // The bound itself is kept.

@@ -7,7 +7,7 @@
 
 use super::rule::{Scratch, Selection, checked_max};
 use crate::error::{Error, Result};
-use crate::kernel::{Float, Rate};
+use crate::kernel::{Float, Loops, Rate};
 
 /// Which of them.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl Projection {
         rate: Rate,
         scratch: &mut Scratch<F>,
     ) -> Result<Selection<F>> {
-        let max = checked_max(row)?;
+        let max = checked_max(row, F::LOOPS)?;
         let slope = self.slope(row, rate)?;
         let count = scratch.list(row, F::floor_from(max.to_f64() - 1.0 / slope).next_down());
         // From the maximum, so that no digits are lost to a large common part.
@@ -132,7 +132,7 @@ struct Hourglass {
 
 impl Hourglass {
     fn new<F: Float>(q: f64, row: &[F], rate: Rate) -> Result<Self> {
-        let above = F::above(row, F::NEG_INFINITY);
+        let above = F::LOOPS.above(row, F::NEG_INFINITY);
         let hourglass =
             Self { offset: above.count as f64 * q, sum: above.sum.value() * rate.exact() };
         let gain = hourglass.gain();

@@ -2,7 +2,7 @@
 
 use super::{evidential, min_p, project, top_k, top_p};
 use crate::error::{Error, Result};
-use crate::kernel::{Cut, Float, Rate, SLACK, TileRule};
+use crate::kernel::{Cut, Float, Loops, Rate, SLACK, TileRule};
 
 /// One of the transforms, with its parameters, which have been checked.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ impl<F: Float> Scratch<F> {
     /// Lists the values of `row` above `threshold`; their number.
     pub(crate) fn list(&mut self, row: &[F], threshold: F) -> usize {
         let ahead = row.len() + self.skipped;
-        F::compact(row, threshold, &mut self.columns, &mut self.values, ahead)
+        F::LOOPS.compact(row, threshold, &mut self.columns, &mut self.values, ahead)
     }
 
     /// Drops listed entries, in place and in order; the number of those left.
@@ -85,8 +85,8 @@ impl<F: Float> Scratch<F> {
 
     /// Turns the listed logits into probabilities.
     pub(crate) fn normalise(&mut self, count: usize, max: F, rate: Rate) -> Selection<F> {
-        let sum = F::exp_all(&mut self.values, count, max, rate);
-        F::scale(&mut self.values[..count], 1.0 / sum, None);
+        let sum = F::LOOPS.exp_all(&mut self.values, count, max, rate);
+        F::LOOPS.scale(&mut self.values[..count], 1.0 / sum, None);
         Selection::listed(count)
     }
 }
@@ -115,16 +115,18 @@ impl Rule {
     }
 
     /// Checks a row and chooses its classes. An error speaks of row 0.
+    #[inline(always)]
     pub(crate) fn select<F: Float>(
         &self,
         row: &[F],
         rate: Rate,
         scratch: &mut Scratch<F>,
+        loops: impl Loops<F>,
     ) -> Result<Selection<F>> {
         match *self {
-            Rule::Softmax => Ok(Selection::above(F::NEG_INFINITY, checked_max(row)?)),
-            Rule::Evidential { rounds } => evidential::select(rounds, row),
-            Rule::MinP { p } => min_p::select(p, row, rate),
+            Rule::Softmax => Ok(Selection::above(F::NEG_INFINITY, checked_max(row, loops)?)),
+            Rule::Evidential { rounds } => evidential::select(rounds, row, loops),
+            Rule::MinP { p } => min_p::select(p, row, rate, loops),
             Rule::TopK { k } => top_k::select(k, row, rate, scratch),
             Rule::TopP { p } => top_p::select(p, row, rate, scratch),
             Rule::Project(projection) => projection.select(row, rate, scratch),
@@ -152,14 +154,16 @@ impl Rule {
 }
 
 /// The maximum of a row in which every logit is finite or masked, and not all are masked.
-pub(crate) fn checked_max<F: Float>(row: &[F]) -> Result<F> {
-    let scan = F::max(row);
-    if scan.finite { Ok(scan.max) } else { check_infinities(row, scan.max) }
+#[inline(always)]
+pub(crate) fn checked_max<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<F> {
+    let scan = loops.max(row);
+    if scan.finite { Ok(scan.max) } else { check_infinities(row, scan.max, loops) }
 }
 
 /// `max`, the maximum of a row that holds infinities, or sums so large that they look like it.
-pub(crate) fn check_infinities<F: Float>(row: &[F], max: F) -> Result<F> {
-    if !F::below_infinity(row) {
+#[inline(always)]
+pub(crate) fn check_infinities<F: Float>(row: &[F], max: F, loops: impl Loops<F>) -> Result<F> {
+    if !loops.below_infinity(row) {
         let rule = "must be finite, or -inf for a masked class";
         let bad = |&(_, value): &(usize, f64)| value.is_nan() || value == f64::INFINITY;
         let found = row.iter().map(|x| x.to_f64()).enumerate().find(bad);

@@ -3,7 +3,7 @@
 use super::rule::{Scratch, Selection, checked_max};
 use super::{Rule, Transform};
 use crate::error::{Error, Result};
-use crate::kernel::{Float, Rate};
+use crate::kernel::{Float, Loops, Rate};
 
 /// Top-k: softmax over the `k` largest logits, renormalised. Of equal logits, the first win.
 ///
@@ -56,7 +56,7 @@ pub(super) fn select<F: Float>(
     rate: Rate,
     scratch: &mut Scratch<F>,
 ) -> Result<Selection<F>> {
-    let max = checked_max(row)?;
+    let max = checked_max(row, F::LOOPS)?;
     let floor = floor_of_kth(k, row, &mut scratch.work);
     let count = scratch.list(row, floor);
     if count <= k {
@@ -77,7 +77,7 @@ pub(super) fn select<F: Float>(
 fn floor_of_kth<F: Float>(k: usize, row: &[F], maxima: &mut Vec<F>) -> F {
     maxima.clear();
     if k * 16 <= row.len() {
-        F::group_maxima(row, maxima);
+        F::LOOPS.group_maxima(row, maxima);
     }
     if k < maxima.len() { kth_largest(maxima, k).next_down() } else { F::NEG_INFINITY }
 }

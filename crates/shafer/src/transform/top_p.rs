@@ -6,7 +6,7 @@ use super::rule::{Scratch, Selection, checked_max};
 use super::top_k::take_one;
 use super::{Rule, Transform, parameter};
 use crate::error::Result;
-use crate::kernel::{Above, Ahead, Cut, Float, Rate};
+use crate::kernel::{Above, Ahead, Cut, Float, Loops, Rate};
 
 /// Top-p, or nucleus: softmax over the smallest set of most probable classes whose probabilities
 /// sum to at least `p`, renormalised. Of equal logits, the first are taken first.
@@ -60,7 +60,7 @@ pub(super) fn select<F: Float>(
     rate: Rate,
     scratch: &mut Scratch<F>,
 ) -> Result<Selection<F>> {
-    let max = checked_max(row)?;
+    let max = checked_max(row, F::LOOPS)?;
     if p >= 1.0 {
         let count = scratch.list(row, F::NEG_INFINITY);
         return Ok(scratch.normalise(count, max, rate));
@@ -68,7 +68,7 @@ pub(super) fn select<F: Float>(
     let mut weights = std::mem::take(&mut scratch.work);
     weights.clear();
     weights.resize(row.len(), F::default());
-    F::exp_above(
+    F::LOOPS.exp_above(
         row,
         &mut weights,
         Cut { threshold: F::NEG_INFINITY, max },
@@ -91,7 +91,7 @@ fn last_kept<F: Float>(
     rate: Rate,
     scratch: &mut Scratch<F>,
 ) -> (F, usize) {
-    let all = F::weight_above(row, weights, F::NEG_INFINITY);
+    let all = F::LOOPS.weight_above(row, weights, F::NEG_INFINITY);
     let target = p * all.sum.value();
     let (low, high, mut sum) = if all.count <= FEW {
         (F::NEG_INFINITY, max, 0.0)
@@ -130,14 +130,14 @@ fn narrow_down<F: Float>(target: f64, row: &[F], weights: &[F], max: F, rate: Ra
     if low == high {
         low = high.next_down();
     }
-    let mut above_low = F::weight_above(row, weights, low);
+    let mut above_low = F::LOOPS.weight_above(row, weights, low);
     let mut above_high = Above { sum: 0.0.into(), count: 0 };
     while above_low.count - above_high.count > FEW {
         let middle = F::from_f64(low.to_f64() / 2.0 + high.to_f64() / 2.0);
         if !(low < middle && middle < high) {
             break;
         }
-        let above = F::weight_above(row, weights, middle);
+        let above = F::LOOPS.weight_above(row, weights, middle);
         if above.sum.value() >= target {
             (low, above_low) = (middle, above);
         } else {
