@@ -2,7 +2,7 @@
 
 use crate::compressed::Entries;
 use crate::engine::MAX_GROUP;
-use crate::kernel::{Ahead, Cut, Float, Loops, Rate, Stream, TileRule};
+use crate::kernel::{Ahead, Cut, Float, Loops, Rate, SLACK, Stream, TileRule};
 
 /// Takes rows in order.
 pub(crate) trait Sink<F: Float> {
@@ -186,7 +186,8 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
             let sum = loops.exp_all(values, count, max, rate);
             match &mut self.factor {
                 Some(factor) => **factor = 1.0 / sum,
-                None => loops.scale(&mut values[..count], 1.0 / sum, None),
+                // Whole vectors: what comes after is written yet.
+                None => loops.scale(&mut values[..count.next_multiple_of(SLACK)], 1.0 / sum, None),
             }
             self.end_row(count);
         }

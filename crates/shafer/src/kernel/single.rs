@@ -13,9 +13,6 @@ use crate::numerics::Sum;
 /// 131,072 terms is then as good as the sum of a few.
 const BLOCK: usize = 16;
 
-/// Logits of a cache line.
-const LINE: usize = 16;
-
 /// Logits of a page of memory: at its end the processor's own prefetching stops.
 const PAGE: usize = 1024;
 
@@ -239,13 +236,12 @@ fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
     for quad in &mut quads {
         for i in 0..4 {
             prefetch::read(&quad[i * lanes..], PAGE);
-            max[i] = max[i].max(load(&quad[i * lanes..][..lanes]));
+            let x = load(&quad[i * lanes..][..lanes]);
+            max[i] = max[i].max(x);
+            let (low, high) = x.widen();
+            sum[2 * i] += low;
+            sum[2 * i + 1] += high;
         }
-        // The lower half of a vector is converted straight from memory, without a shuffle.
-        for i in 0..7 {
-            sum[i] += load(&quad[i * lanes / 2..][..lanes]).widen().0;
-        }
-        sum[7] += load(&quad[3 * lanes..]).widen().1;
     }
     let mut max = max[0].max(max[1]).max(max[2].max(max[3]));
     let mut sum = (sum[0] + sum[1]) + (sum[2] + sum[3]) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
@@ -347,33 +343,62 @@ fn compact<S: Simd>(
 ) -> usize {
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, threshold);
+    let lane = S::u32s::from_fn(simd, |lane| lane as u32);
     let step = S::u32s::simd_from(simd, lanes as u32);
-    let mut column = S::u32s::from_fn(simd, |lane| lane as u32);
+    let mut column = lane;
     let mut n = 0;
-    let mut vectors = row.chunks_exact(lanes);
-    for vector in &mut vectors {
-        prefetch::read(vector, ahead);
-        let x = S::f32s::from_slice(simd, vector);
-        let keep = x.simd_gt(bound);
-        let bits = keep.to_bitmask();
-        if bits != 0 {
-            // The lanes past the last survivor are overwritten by the next vector.
-            let (values, columns) = (&mut values[n..n + lanes], &mut columns[n..n + lanes]);
+    // Two vectors at a time, with one check that there is room: no more values are kept than have been read.
+    let mut pairs = row.chunks_exact(2 * lanes);
+    for pair in &mut pairs {
+        let (first, second) = pair.split_at(lanes);
+        prefetch::read(first, ahead);
+        prefetch::read(second, ahead);
+        let (x, y) = (S::f32s::from_slice(simd, first), S::f32s::from_slice(simd, second));
+        let (keep_x, keep_y) = (x.simd_gt(bound), y.simd_gt(bound));
+        let next = column + step;
+        if (keep_x | keep_y).any_true() {
+            let values = &mut values[n..n + 2 * lanes];
+            let columns = &mut columns[n..n + 2 * lanes];
             prefetch::write(values, PAGE);
             prefetch::write(columns, PAGE);
-            x.compress(keep).store_slice(values);
-            column.compress(keep).store_slice(columns);
-            n += bits.count_ones() as usize;
+            let middle = put::<S>(x, column, keep_x, values, columns);
+            n += middle + put::<S>(y, next, keep_y, &mut values[middle..], &mut columns[middle..]);
         }
-        column += step;
+        column = next + step;
     }
-    let tail = vectors.remainder();
-    for (i, &x) in tail.iter().enumerate() {
-        columns[n] = (row.len() - tail.len() + i) as u32;
-        values[n] = x;
-        n += usize::from(x > threshold);
+    let mut done = row.len() - pairs.remainder().len();
+    if row.len() < lanes {
+        for (i, &x) in row.iter().enumerate() {
+            columns[n] = i as u32;
+            values[n] = x;
+            n += usize::from(x > threshold);
+        }
+        done = row.len();
+    }
+    while done < row.len() {
+        // With the last of what was there before, which is not kept twice.
+        let start = done.min(row.len() - lanes);
+        let x = S::f32s::from_slice(simd, &row[start..start + lanes]);
+        let keep = x.simd_gt(bound) & lane.simd_ge((done - start) as u32);
+        n += put::<S>(x, lane + start as u32, keep, &mut values[n..], &mut columns[n..]);
+        done = start + lanes;
     }
     n
+}
+
+/// Writes what is kept of a vector, and its columns; the number of it. The lanes after that are to be
+/// overwritten by what comes next.
+#[inline(always)]
+fn put<S: Simd>(
+    x: S::f32s,
+    column: S::u32s,
+    keep: S::mask32s,
+    values: &mut [f32],
+    columns: &mut [u32],
+) -> usize {
+    x.compress(keep).store_slice(&mut values[..S::f32s::LEN]);
+    column.compress(keep).store_slice(&mut columns[..S::f32s::LEN]);
+    keep.to_bitmask().count_ones() as usize
 }
 
 #[inline(always)]
@@ -463,18 +488,17 @@ fn exp_all<S: Simd, G: Exp<S>>(
 }
 
 #[inline(always)]
-fn scale<S: Simd>(_: S, values: &mut [f32], factor: f32, row: Option<&[f32]>) {
-    let Some(row) = row else {
-        for x in values {
-            *x *= factor;
+fn scale<S: Simd>(simd: S, values: &mut [f32], factor: f32, row: Option<&[f32]>) {
+    let lanes = S::f32s::LEN;
+    let mut vectors = values.chunks_exact_mut(lanes);
+    for (i, vector) in (&mut vectors).enumerate() {
+        if let Some(row) = row {
+            prefetch::read(row, row.len() + i * lanes);
         }
-        return;
-    };
-    for (i, line) in values.chunks_mut(LINE).enumerate() {
-        prefetch::read(row, row.len() + i * LINE);
-        for x in line {
-            *x *= factor;
-        }
+        (S::f32s::from_slice(simd, vector) * factor).store_slice(vector);
+    }
+    for x in vectors.into_remainder() {
+        *x *= factor;
     }
 }
 
