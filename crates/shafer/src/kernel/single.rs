@@ -362,6 +362,11 @@ fn compact<S: Simd>(
             prefetch::write(values, PAGE);
             prefetch::write(columns, PAGE);
             let middle = put::<S>(x, column, keep_x, values, columns);
+            if middle == lanes {
+                // Where that is the rule, as in softmax, there is twice as much to be written.
+                prefetch::write(values, PAGE + lanes);
+                prefetch::write(columns, PAGE + lanes);
+            }
             n += middle + put::<S>(y, next, keep_y, &mut values[middle..], &mut columns[middle..]);
         }
         column = next + step;
