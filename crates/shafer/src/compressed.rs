@@ -275,14 +275,14 @@ pub(crate) struct Unscaled<E> {
 #[cfg(feature = "parallel")]
 const LEAST_STREAMED: usize = 4096;
 
-/// Where rows that have been computed elsewhere go.
+/// Where some rows belong, with room for as many entries as they have.
 #[cfg(feature = "parallel")]
 pub(crate) struct Places<'a, E> {
     /// The number of entries before these.
-    base: usize,
-    ends: &'a mut [usize],
-    columns: &'a mut [u32],
-    values: &'a mut [E],
+    pub(crate) base: usize,
+    pub(crate) ends: &'a mut [usize],
+    pub(crate) columns: &'a mut [u32],
+    pub(crate) values: &'a mut [E],
 }
 
 #[cfg(feature = "parallel")]
@@ -306,7 +306,7 @@ impl<'a, E: Element> Places<'a, E> {
         })
     }
 
-    /// Puts as many rows and entries there as these are places for.
+    /// Puts rows there that have been computed elsewhere.
     pub(crate) fn put(self, Unscaled { rows, factor }: &Unscaled<E>) {
         // To wait for a fence takes longer than to copy a little.
         let past_caches = factor.is_some() && rows.stored() >= LEAST_STREAMED;

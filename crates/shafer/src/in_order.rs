@@ -1,16 +1,16 @@
 //! Compressed rows from several threads.
 //!
-//! Where a block of rows goes is only known when all blocks before it have been computed. So every
-//! thread computes blocks into memory of its own, small enough to stay in its cache, and puts each
-//! in its place when its turn comes. A turn takes as long as adding a number: the copying is done
-//! by all threads at once.
+//! Where a block of rows goes is only known when it is known how many entries all blocks before it have.
+//! So every thread first finds that out for a block that is small enough to stay in its cache, waits
+//! for its turn to take its place, and then writes the block. A turn takes as long as adding a number:
+//! the writing is done by all threads at once.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::yield_now;
 
-use crate::compressed::{CompressedRows, Places, Unscaled};
+use crate::compressed::{CompressedRows, Places};
 use crate::element::Element;
 use crate::error::{Error, Result};
 
@@ -20,18 +20,34 @@ const PATIENCE: usize = 1 << 12;
 /// The turn of nobody any more.
 const STOPPED: usize = usize::MAX;
 
-/// Adds rows to `out`, `block_rows` at a time; the sum of what `work` returns. It is given the first
-/// row and the number of rows of a block, and memory to compute them in. Of several errors, the one of
-/// the first block counts.
-pub(crate) fn add_rows<E: Element, W>(
+/// What is known of a block before it has its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    /// The number of entries.
+    pub(crate) entries: usize,
+    /// The number of vacuous rows.
+    pub(crate) vacuous: usize,
+}
+
+/// What a thread does with blocks, one after the other.
+pub(crate) trait BlockWriter<E> {
+    /// Finds out the size of so many rows from `start` on.
+    fn prepare(&mut self, start: usize, count: usize) -> Result<Size>;
+
+    /// Writes what was prepared last to its place.
+    fn write(&mut self, place: Places<'_, E>);
+}
+
+/// Adds rows to `out`, `block_rows` at a time; the number of vacuous ones. Of several errors, the one of the
+/// first block counts.
+pub(crate) fn add_rows<E: Element, W: BlockWriter<E>>(
     out: &mut CompressedRows<E>,
     rows: usize,
     block_rows: usize,
-    worker: impl Fn() -> W + Sync,
-    work: impl Fn(&mut W, usize, usize, &mut Unscaled<E>) -> Result<usize> + Sync,
+    writer: impl Fn() -> W + Sync,
 ) -> Result<usize> {
     let threads = rayon::current_num_threads();
-    let mut total = 0;
+    let mut vacuous = 0;
     let mut done = 0;
     // Once, as a rule: only where there is not enough room for all is there another round.
     while done < rows {
@@ -44,25 +60,25 @@ pub(crate) fn add_rows<E: Element, W>(
             turn: AtomicUsize::new(0),
             state: Mutex::new(State {
                 places: out.places(rows - done, most),
-                total: 0,
+                vacuous: 0,
                 error: None,
             }),
         };
         rayon::scope(|scope| {
             for _ in 0..threads {
-                scope.spawn(|_| round.run(&worker, &work));
+                scope.spawn(|_| round.run(&writer));
             }
         });
-        let State { places, total: sum, error } =
+        let State { places, vacuous: found, error } =
             round.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         done = rows - places.rows();
         out.keep_rows(done);
         if let Some(error) = error {
             return Err(error);
         }
-        total += sum;
+        vacuous += found;
     }
-    Ok(total)
+    Ok(vacuous)
 }
 
 /// What the threads share until all rows are in place or the room is used up.
@@ -80,20 +96,15 @@ struct Round<'a, E> {
 struct State<'a, E> {
     /// What is left of them.
     places: Places<'a, E>,
-    total: usize,
+    vacuous: usize,
     error: Option<Error>,
 }
 
 impl<'a, E: Element> Round<'a, E> {
-    fn run<W>(
-        &self,
-        worker: impl Fn() -> W,
-        work: impl Fn(&mut W, usize, usize, &mut Unscaled<E>) -> Result<usize>,
-    ) {
+    fn run<W: BlockWriter<E>>(&self, writer: impl Fn() -> W) {
         // Also if something panics: the others must not wait for it.
         let stop = StopWhenDropped(&self.turn);
-        let mut worker = worker();
-        let mut block = Unscaled::default();
+        let mut writer = writer();
         loop {
             let number = self.claimed.fetch_add(1, Ordering::Relaxed);
             let start = self.first_row + number * self.block_rows;
@@ -101,13 +112,13 @@ impl<'a, E: Element> Round<'a, E> {
                 break;
             }
             let count = self.block_rows.min(self.rows - start);
-            let result = work(&mut worker, start, count, &mut block);
+            let size = writer.prepare(start, count);
             if !self.wait(number) {
                 return;
             }
-            let Some(place) = self.take(result, count, block.rows.stored()) else { return };
+            let Some(place) = self.take(size, count) else { return };
             self.turn.store(number + 1, Ordering::Release);
-            place.put(&block);
+            writer.write(place);
         }
         std::mem::forget(stop);
     }
@@ -130,12 +141,12 @@ impl<'a, E: Element> Round<'a, E> {
     }
 
     /// The place of the block whose turn it is, if it has no error and there is room.
-    fn take(&self, result: Result<usize>, rows: usize, entries: usize) -> Option<Places<'a, E>> {
+    fn take(&self, size: Result<Size>, rows: usize) -> Option<Places<'a, E>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match result {
-            Ok(number) => {
+        match size {
+            Ok(Size { entries, vacuous }) => {
                 let place = state.places.take(rows, entries)?;
-                state.total += number;
+                state.vacuous += vacuous;
                 Some(place)
             }
             Err(error) => {

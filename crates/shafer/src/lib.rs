@@ -100,8 +100,11 @@
 //! are. The lint `unsafe_code` forbids it everywhere else.
 
 mod belief;
+mod block;
 mod class_set;
 mod compressed;
+#[cfg(feature = "parallel")]
+mod counted;
 mod distance;
 mod element;
 mod engine;

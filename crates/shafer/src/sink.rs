@@ -1,7 +1,7 @@
 //! What becomes of rows whose classes have been chosen: dense, compressed, or counted.
 
+use crate::block::MAX_GROUP;
 use crate::compressed::Entries;
-use crate::engine::MAX_GROUP;
 use crate::kernel::{Ahead, Cut, Float, Loops, Rate, SLACK, Stream, TileRule};
 
 /// Takes rows in order.
@@ -179,19 +179,39 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
         loops: impl Loops<F>,
     ) {
         let classes = rows.len() / cuts.len();
-        for (row, &Cut { threshold, max }) in rows.chunks_exact(classes).zip(cuts) {
+        for (row, &cut) in rows.chunks_exact(classes).zip(cuts) {
             let columns = &mut self.entries.columns[self.end..];
             let values = &mut self.entries.values[self.end..];
-            let count = loops.compact(row, threshold, columns, values, ahead);
-            let sum = loops.exp_all(values, count, max, rate);
-            match &mut self.factor {
-                Some(factor) => **factor = 1.0 / sum,
-                // Whole vectors: what comes after is written yet.
-                None => loops.scale(&mut values[..count.next_multiple_of(SLACK)], 1.0 / sum, None),
-            }
+            let count = match &mut self.factor {
+                None => put_above(row, cut, rate, ahead, columns, values, loops),
+                Some(factor) => {
+                    let count = loops.compact(row, cut.threshold, columns, values, ahead);
+                    **factor = 1.0 / loops.exp_all(values, count, cut.max, rate);
+                    count
+                }
+            };
             self.end_row(count);
         }
     }
+}
+
+/// Writes the columns and the probabilities of what a row keeps; the number of it. There must be room for
+/// all classes, and [`SLACK`] more.
+#[inline(always)]
+pub(crate) fn put_above<F: Float>(
+    row: &[F],
+    Cut { threshold, max }: Cut<F>,
+    rate: Rate,
+    ahead: usize,
+    columns: &mut [u32],
+    values: &mut [F],
+    loops: impl Loops<F>,
+) -> usize {
+    let count = loops.compact(row, threshold, columns, values, ahead);
+    let sum = loops.exp_all(values, count, max, rate);
+    // Whole vectors: what comes after is not written yet.
+    loops.scale(&mut values[..count.next_multiple_of(SLACK)], 1.0 / sum, None);
+    count
 }
 
 /// Counts what is kept.
@@ -220,7 +240,7 @@ impl<F: Float> Sink<F> for SizeSink<'_> {
     fn above(&mut self, rows: &[F], cuts: &[Cut<F>], _: Rate, _: usize, loops: impl Loops<F>) {
         let classes = rows.len() / cuts.len();
         for ((row, cut), size) in rows.chunks_exact(classes).zip(cuts).zip(&mut self.sizes) {
-            *size = loops.above(row, cut.threshold).count as u32;
+            *size = loops.count_above(row, cut.threshold) as u32;
         }
     }
 }

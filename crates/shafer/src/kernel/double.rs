@@ -70,6 +70,10 @@ impl Loops<f64> for Doubles {
         Above { sum, count }
     }
 
+    fn count_above(self, row: &[f64], threshold: f64) -> usize {
+        row.iter().filter(|&&x| x > threshold).count()
+    }
+
     fn compact(
         self,
         row: &[f64],

@@ -74,6 +74,9 @@ pub(crate) trait Loops<F: Float>: Copy {
     /// Sum of the `weights` whose key is above `threshold`, and their number.
     fn weight_above(self, keys: &[F], weights: &[F], threshold: F) -> Above;
 
+    /// The number of values above `threshold`.
+    fn count_above(self, row: &[F], threshold: F) -> usize;
+
     /// The values above `threshold` and their columns, packed to the front of the two buffers,
     /// which must be longer than the row by [`SLACK`]; the number of them. What lies `ahead`
     /// elements later in memory is to be next.

@@ -66,6 +66,11 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     }
 
     #[inline(always)]
+    fn count_above(self, row: &[f32], threshold: f32) -> usize {
+        count_above(self.0, row, threshold)
+    }
+
+    #[inline(always)]
     fn compact(
         self,
         row: &[f32],
@@ -162,6 +167,10 @@ impl Loops<f32> for Anywhere {
 
     fn weight_above(self, keys: &[f32], weights: &[f32], threshold: f32) -> Above {
         dispatch!(Level::new(), simd => Vectors(simd).weight_above(keys, weights, threshold))
+    }
+
+    fn count_above(self, row: &[f32], threshold: f32) -> usize {
+        dispatch!(Level::new(), simd => Vectors(simd).count_above(row, threshold))
     }
 
     fn compact(
@@ -330,6 +339,18 @@ fn weight_above<S: Simd>(simd: S, keys: &[f32], weights: &[f32], threshold: f32)
         }
     }
     Above { sum: sum.into(), count }
+}
+
+#[inline(always)]
+fn count_above<S: Simd>(simd: S, row: &[f32], threshold: f32) -> usize {
+    let bound = S::f32s::simd_from(simd, threshold);
+    let mut count = 0;
+    let mut vectors = row.chunks_exact(S::f32s::LEN);
+    for vector in &mut vectors {
+        let above = S::f32s::from_slice(simd, vector).simd_gt(bound);
+        count += above.to_bitmask().count_ones() as usize;
+    }
+    count + vectors.remainder().iter().filter(|&&x| x > threshold).count()
 }
 
 #[inline(always)]

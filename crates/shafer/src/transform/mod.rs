@@ -20,7 +20,7 @@ pub use sparsemax::Sparsemax;
 pub use top_k::TopK;
 pub use top_p::TopP;
 
-pub(crate) use rule::{Kept, Rule, Scratch};
+pub(crate) use rule::{Kept, Rule, Scratch, Selection};
 
 use std::fmt;
 

@@ -1,0 +1,326 @@
+//! A few rows that fit the second-level cache: what a thread does with them.
+
+#[cfg(feature = "parallel")]
+use crate::compressed::Places;
+use crate::compressed::{CompressedRows, Entries};
+use crate::element::Element;
+use crate::error::Result;
+#[cfg(feature = "parallel")]
+use crate::in_order::Size;
+use crate::kernel::{Cut, Float, Loops, Rate, SLACK, TILE_CLASSES, Task};
+use crate::logits::Logits;
+#[cfg(feature = "parallel")]
+use crate::sink::put_above;
+use crate::sink::{CompressedSink, DenseSink, DenseStream, Sink, SizeSink};
+use crate::transform::{Kept, Rule, Scratch, Selection};
+
+/// How many logits are worked on between two looks at the memory, and the most rows that can be.
+const GROUP: usize = 1024;
+pub(crate) const MAX_GROUP: usize = 64;
+
+/// Rows longer than this would push each other out of the second-level cache if the next one was
+/// asked for while one is worked on; there, the near future must do.
+const FAR_AHEAD: usize = 1 << 15;
+const NEAR_AHEAD: usize = 1024;
+
+/// From so many logits on, distributions with their zeros are written past the caches, which would not
+/// hold them.
+const PAST_CACHES: usize = 1 << 23;
+
+/// So many rows of a block are worth being counted before they are written.
+#[cfg(feature = "parallel")]
+const LEAST_COUNTED: usize = 8;
+
+/// What a thread needs to work on blocks.
+pub(crate) struct Worker<'a, E: Element> {
+    rule: &'a Rule,
+    logits: &'a Logits<'a, E>,
+    rate: Rate,
+    scratch: Scratch<E::Compute>,
+    /// How many blocks of other threads lie between two of this one, more or less.
+    skipped_blocks: usize,
+    /// The block, where it must be copied.
+    input: Vec<E::Compute>,
+    /// Its result, where it cannot be written to its place.
+    output: Vec<E::Compute>,
+    /// The same, compressed.
+    wide: CompressedRows<E::Compute>,
+}
+
+impl<'a, E: Element> Worker<'a, E> {
+    pub(crate) fn new(rule: &'a Rule, logits: &'a Logits<'a, E>) -> Self {
+        Self {
+            rule,
+            logits,
+            rate: logits.rate(),
+            skipped_blocks: 0,
+            scratch: Scratch::new(logits.classes()),
+            input: Vec::new(),
+            output: Vec::new(),
+            wide: CompressedRows::new(),
+        }
+    }
+
+    /// For a thread that works on every so many blocks only.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn skipping(self, skipped_blocks: usize) -> Self {
+        Self { skipped_blocks, ..self }
+    }
+
+    /// The distributions of some rows, packed; the number of vacuous ones.
+    pub(crate) fn dense(&mut self, start: usize, out: &mut [E]) -> Result<usize> {
+        let classes = self.logits.classes();
+        let rows = self.logits.block(start, out.len() / classes, &mut self.input);
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        if let Some(out) = E::as_compute_mut(out) {
+            // Along another axis, what is written here is soon read again.
+            let past_caches = self.logits.len() >= PAST_CACHES
+                && self.logits.inner() == 1
+                && classes > TILE_CLASSES;
+            return if past_caches {
+                let room = &mut self.output;
+                block.write(&mut DenseStream::new(out, room), &mut self.scratch)
+            } else {
+                block.write(&mut DenseSink::new(out), &mut self.scratch)
+            };
+        }
+        self.output.resize(out.len(), Default::default());
+        let vacuous = block.write(&mut DenseSink::new(&mut self.output), &mut self.scratch)?;
+        for (out, &p) in out.iter_mut().zip(&self.output) {
+            *out = E::narrow(p);
+        }
+        Ok(vacuous)
+    }
+
+    /// The distributions of some rows, added to compressed ones. A single row may be left to be scaled.
+    pub(crate) fn compressed(
+        &mut self,
+        start: usize,
+        count: usize,
+        out: &mut CompressedRows<E>,
+        factor: Option<&mut f64>,
+    ) -> Result<usize> {
+        let classes = self.logits.classes();
+        let rows = self.logits.block(start, count, &mut self.input);
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        self.scratch.skipped = if count == 1 { self.skipped_blocks * classes } else { 0 };
+        let Entries { ends, base, columns, values } = out.writer(rows.len() + SLACK);
+        if let Some(values) = E::as_compute_mut(values) {
+            let entries = Entries { ends, base, columns, values };
+            let mut sink = CompressedSink::new(entries, factor);
+            return block.write(&mut sink, &mut self.scratch);
+        }
+        self.wide.reset(classes);
+        let entries = self.wide.writer(rows.len() + SLACK);
+        let vacuous = block.write(&mut CompressedSink::new(entries, None), &mut self.scratch)?;
+        out.add_wide(&self.wide);
+        Ok(vacuous)
+    }
+
+    /// Where each of some rows is cut off, in place of what was in `cuts`, and how much they keep in all. Or
+    /// nothing, where the rows can as well be written elsewhere and copied.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn cuts(
+        &mut self,
+        start: usize,
+        count: usize,
+        cuts: &mut Vec<Cut<E::Compute>>,
+    ) -> Option<Result<Size>> {
+        cuts.clear();
+        // Only where a threshold decides is the number known without the rows. Tiles are fast, and the last rows of
+        // a block are copied in any case.
+        let classes = self.logits.classes();
+        if self.rule.tile(self.rate).is_none()
+            || classes <= TILE_CLASSES
+            || count < LEAST_COUNTED
+            || E::as_compute(&[]).is_none()
+        {
+            return None;
+        }
+        self.input.clear();
+        let rows = self.logits.block(start, count, &mut self.input);
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        Some(E::Compute::run(Choose { block: &block, cuts, scratch: &mut self.scratch }))
+    }
+
+    /// Writes the rows of which these are the cuts, found just now, to their place.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn write_above(
+        &mut self,
+        start: usize,
+        cuts: &[Cut<E::Compute>],
+        place: Places<'_, E>,
+    ) {
+        // What had to be copied is still there.
+        let rows = match &self.input[..] {
+            [] => self.logits.block(start, cuts.len(), &mut self.input),
+            copied => copied,
+        };
+        let Places { base, ends, columns, values } = place;
+        if let Some(values) = E::as_compute_mut(values) {
+            E::Compute::run(WriteAbove {
+                rows,
+                cuts,
+                rate: self.rate,
+                // Where the next block of this thread begins, more or less.
+                ahead: (1 + self.skipped_blocks) * rows.len(),
+                place: Places { base, ends, columns, values },
+                scratch: &mut self.scratch,
+            });
+        }
+    }
+
+    /// How many classes some rows keep.
+    pub(crate) fn support_sizes(&mut self, start: usize, sizes: &mut [u32]) -> Result<usize> {
+        let classes = self.logits.classes();
+        let rows = self.logits.block(start, sizes.len(), &mut self.input);
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        block.write(&mut SizeSink::new(sizes), &mut self.scratch)
+    }
+}
+
+/// Packed rows, and what to do with them.
+struct Block<'a, F> {
+    rule: &'a Rule,
+    rows: &'a [F],
+    /// The number of the first row, for errors.
+    start: usize,
+    classes: usize,
+    rate: Rate,
+}
+
+impl<F: Float> Block<'_, F> {
+    /// Chooses the classes of the rows and writes what comes of them; the number of vacuous rows.
+    fn write(&self, sink: &mut impl Sink<F>, scratch: &mut Scratch<F>) -> Result<usize> {
+        let Self { rule, rows, classes, rate, .. } = *self;
+        if classes <= TILE_CLASSES
+            && let Some(tile) = rule.tile(rate)
+            && let Some(vacuous) = sink.tile(tile, rows, classes, rate)
+        {
+            return Ok(vacuous);
+        }
+        F::run(Write { block: self, sink, scratch })
+    }
+
+    /// Checks a row, the `i`-th of these, and chooses its classes.
+    #[inline(always)]
+    fn select(
+        &self,
+        i: usize,
+        row: &[F],
+        scratch: &mut Scratch<F>,
+        loops: impl Loops<F>,
+    ) -> Result<Selection<F>> {
+        let selection = self.rule.select(row, self.rate, scratch, loops);
+        selection.map_err(|error| error.at_row(self.start + i))
+    }
+}
+
+/// Finds out where rows are cut off.
+#[cfg(feature = "parallel")]
+struct Choose<'a, F> {
+    block: &'a Block<'a, F>,
+    cuts: &'a mut Vec<Cut<F>>,
+    scratch: &'a mut Scratch<F>,
+}
+
+#[cfg(feature = "parallel")]
+impl<F: Float> Task<F> for Choose<'_, F> {
+    type Output = Result<Size>;
+
+    #[inline(always)]
+    fn run(self, loops: impl Loops<F>) -> Result<Size> {
+        let Self { block, cuts, scratch } = self;
+        let mut size = Size { entries: 0, vacuous: 0 };
+        for (i, row) in block.rows.chunks_exact(block.classes).enumerate() {
+            let selection = block.select(i, row, scratch, loops)?;
+            size.vacuous += usize::from(selection.vacuous);
+            if let Kept::Above(cut) = selection.kept {
+                size.entries += loops.count_above(row, cut.threshold);
+                cuts.push(cut);
+            }
+        }
+        Ok(size)
+    }
+}
+
+/// Writes rows to a place that has room for them and no more.
+#[cfg(feature = "parallel")]
+struct WriteAbove<'a, F> {
+    rows: &'a [F],
+    cuts: &'a [Cut<F>],
+    rate: Rate,
+    ahead: usize,
+    place: Places<'a, F>,
+    scratch: &'a mut Scratch<F>,
+}
+
+#[cfg(feature = "parallel")]
+impl<F: Float> Task<F> for WriteAbove<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, loops: impl Loops<F>) {
+        let Self { rows, cuts, rate, ahead, place, scratch } = self;
+        let classes = rows.len() / cuts.len();
+        let mut end = 0;
+        for ((row, &cut), to) in rows.chunks_exact(classes).zip(cuts).zip(place.ends) {
+            let (columns, values) = (&mut place.columns[end..], &mut place.values[end..]);
+            end += if values.len() >= classes + SLACK {
+                put_above(row, cut, rate, ahead, columns, values, loops)
+            } else {
+                // Vectors would reach into the place of the next block.
+                let Scratch { columns: spare_columns, values: spare, .. } = &mut *scratch;
+                let count = put_above(row, cut, rate, ahead, spare_columns, spare, loops);
+                columns[..count].copy_from_slice(&spare_columns[..count]);
+                values[..count].copy_from_slice(&spare[..count]);
+                count
+            };
+            *to = place.base + end;
+        }
+    }
+}
+
+/// Rows of any length, and any rule.
+struct Write<'a, F, S> {
+    block: &'a Block<'a, F>,
+    sink: &'a mut S,
+    scratch: &'a mut Scratch<F>,
+}
+
+impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
+    type Output = Result<usize>;
+
+    #[inline(always)]
+    fn run(self, loops: impl Loops<F>) -> Result<usize> {
+        let Self { block, sink, scratch } = self;
+        let Block { rows, classes, rate, .. } = *block;
+        // A few rows at a time: the choice for one overlaps with the reading of the next, and what
+        // is to be read and written for the next few is asked for while these are computed.
+        let group = (GROUP / classes).clamp(1, MAX_GROUP);
+        let ahead = if group * classes <= FAR_AHEAD { group * classes } else { NEAR_AHEAD };
+        let mut vacuous = 0;
+        for (number, rows) in rows.chunks(group * classes).enumerate() {
+            let mut cuts = [Cut::default(); MAX_GROUP];
+            let mut count = 0;
+            for (i, row) in rows.chunks_exact(classes).enumerate() {
+                let selection = block.select(number * group + i, row, scratch, loops)?;
+                vacuous += usize::from(selection.vacuous);
+                match selection.kept {
+                    Kept::Listed(n) => {
+                        sink.listed(&scratch.columns[..n], &scratch.values[..n], classes);
+                    }
+                    Kept::Above(cut) => {
+                        cuts[count] = cut;
+                        count += 1;
+                    }
+                }
+            }
+            // Either all rows are listed or none is: that depends on the rule.
+            if count > 0 {
+                sink.above(rows, &cuts[..count], rate, ahead, loops);
+            }
+        }
+        Ok(vacuous)
+    }
+}
