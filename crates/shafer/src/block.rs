@@ -71,7 +71,7 @@ impl<'a, E: Element> Worker<'a, E> {
     pub(crate) fn dense(&mut self, start: usize, out: &mut [E]) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, out.len() / classes, &mut self.input);
-        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate, skipped: 0 };
         if let Some(out) = E::as_compute_mut(out) {
             // Along another axis, what is written here is soon read again.
             let past_caches = self.logits.len() >= PAST_CACHES
@@ -102,8 +102,9 @@ impl<'a, E: Element> Worker<'a, E> {
     ) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, count, &mut self.input);
-        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
-        self.scratch.skipped = if count == 1 { self.skipped_blocks * classes } else { 0 };
+        let skipped = self.skipped_blocks * rows.len();
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate, skipped };
+        self.scratch.skipped = if count == 1 { skipped } else { 0 };
         let Entries { ends, base, columns, values } = out.writer(rows.len() + SLACK);
         if let Some(values) = E::as_compute_mut(values) {
             let entries = Entries { ends, base, columns, values };
@@ -139,7 +140,7 @@ impl<'a, E: Element> Worker<'a, E> {
         }
         self.input.clear();
         let rows = self.logits.block(start, count, &mut self.input);
-        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate, skipped: 0 };
         Some(E::Compute::run(Choose { block: &block, cuts, scratch: &mut self.scratch }))
     }
 
@@ -174,7 +175,7 @@ impl<'a, E: Element> Worker<'a, E> {
     pub(crate) fn support_sizes(&mut self, start: usize, sizes: &mut [u32]) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, sizes.len(), &mut self.input);
-        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate };
+        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate, skipped: 0 };
         block.write(&mut SizeSink::new(sizes), &mut self.scratch)
     }
 }
@@ -187,6 +188,8 @@ struct Block<'a, F> {
     start: usize,
     classes: usize,
     rate: Rate,
+    /// How many logits lie between this block and the next one of the same thread.
+    skipped: usize,
 }
 
 impl<F: Float> Block<'_, F> {
@@ -294,13 +297,17 @@ impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
     #[inline(always)]
     fn run(self, loops: impl Loops<F>) -> Result<usize> {
         let Self { block, sink, scratch } = self;
-        let Block { rows, classes, rate, .. } = *block;
+        let Block { rows, classes, rate, skipped, .. } = *block;
         // A few rows at a time: the choice for one overlaps with the reading of the next, and what
         // is to be read and written for the next few is asked for while these are computed.
         let group = (GROUP / classes).clamp(1, MAX_GROUP);
         let ahead = if group * classes <= FAR_AHEAD { group * classes } else { NEAR_AHEAD };
         let mut vacuous = 0;
+        let last = (rows.len() - 1) / (group * classes);
         for (number, rows) in rows.chunks(group * classes).enumerate() {
+            // After the last few comes the next block; those between belong to other threads.
+            let skips = number == last && ahead == group * classes;
+            let ahead = if skips { rows.len() + skipped } else { ahead };
             let mut cuts = [Cut::default(); MAX_GROUP];
             let mut count = 0;
             for (i, row) in rows.chunks_exact(classes).enumerate() {
