@@ -163,8 +163,6 @@ impl<'a, E: Element> Worker<'a, E> {
                 rows,
                 cuts,
                 rate: self.rate,
-                // Where the next block of this thread begins, more or less.
-                ahead: (1 + self.skipped_blocks) * rows.len(),
                 place: Places { base, ends, columns, values },
                 scratch: &mut self.scratch,
             });
@@ -253,7 +251,6 @@ struct WriteAbove<'a, F> {
     rows: &'a [F],
     cuts: &'a [Cut<F>],
     rate: Rate,
-    ahead: usize,
     place: Places<'a, F>,
     scratch: &'a mut Scratch<F>,
 }
@@ -264,7 +261,9 @@ impl<F: Float> Task<F> for WriteAbove<'_, F> {
 
     #[inline(always)]
     fn run(self, loops: impl Loops<F>) {
-        let Self { rows, cuts, rate, ahead, place, scratch } = self;
+        let Self { rows, cuts, rate, place, scratch } = self;
+        // The rows are in the cache; to ask for others would only push them out.
+        let ahead = 0;
         let classes = rows.len() / cuts.len();
         let mut end = 0;
         for ((row, &cut), to) in rows.chunks_exact(classes).zip(cuts).zip(place.ends) {
