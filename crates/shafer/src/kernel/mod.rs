@@ -7,6 +7,8 @@
 
 mod double;
 mod gibbs;
+#[cfg(target_arch = "x86_64")]
+mod pick;
 mod prefetch;
 mod single;
 mod stream;

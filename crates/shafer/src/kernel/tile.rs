@@ -3,6 +3,8 @@
 use fearless_simd::prelude::*;
 
 use super::gibbs::{Exp, FAR, General, Plain};
+#[cfg(target_arch = "x86_64")]
+use super::pick;
 use super::{Rate, SLACK, prefetch};
 use crate::compressed::Entries;
 
@@ -24,7 +26,7 @@ pub(crate) enum TileRule {
 }
 
 /// A tile and what vectors may touch after it.
-type Values = [f32; TILE_CLASSES * MAX_LANES + SLACK];
+pub(super) type Values = [f32; TILE_CLASSES * MAX_LANES + SLACK];
 
 /// Such that no vector lies across two cache lines, which would be two accesses.
 #[repr(align(64))]
@@ -37,13 +39,13 @@ impl Buffer {
 }
 
 /// How far ahead in memory to ask for what comes next, in elements; and how many of them come at once.
-const AHEAD: usize = 1024;
+pub(super) const AHEAD: usize = 1024;
 const LINE: usize = 16;
 
 /// Marks what is dropped: survivors can be 0 too, if their probability underflows.
 const DROPPED: f32 = -1.0;
 
-/// See [`super::Float::tile`].
+/// See [`super::Loops::tile`].
 #[inline(always)]
 pub(crate) fn dense<S: Simd>(
     simd: S,
@@ -66,7 +68,7 @@ pub(crate) fn dense<S: Simd>(
     })
 }
 
-/// See [`super::Float::tile_compressed`].
+/// See [`super::Loops::tile_compressed`].
 #[inline(always)]
 pub(crate) fn compressed<S: Simd>(
     simd: S,
@@ -76,6 +78,12 @@ pub(crate) fn compressed<S: Simd>(
     rate: Rate,
     entries: &mut Entries<'_, f32>,
 ) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if classes <= pick::MOST_CLASSES
+        && let Some(avx512) = simd.level().as_avx512()
+    {
+        return pick::compressed(avx512, rule, rows, classes, rate, entries);
+    }
     let lanes = S::f32s::LEN;
     let Entries { ends, base, columns, values } = entries;
     let size = classes * lanes;
@@ -94,10 +102,10 @@ pub(crate) fn compressed<S: Simd>(
     tiles(simd, rule, rows, classes, rate, DROPPED, |tile, kept, rows| {
         to_rows(simd, tile, classes, packed);
         packed[classes * rows..size].fill(DROPPED);
-        let mut counts = [0; MAX_LANES];
-        kept.store_slice(&mut counts[..lanes]);
-        ends.extend(counts[..rows].iter().map(|&count| {
-            row_end += count as usize;
+        let mut bits = [0; MAX_LANES];
+        kept.store_slice(&mut bits[..lanes]);
+        ends.extend(bits[..rows].iter().map(|bits| {
+            row_end += bits.count_ones() as usize;
             row_end
         }));
         end += put(simd, &packed[..size], column, &mut values[end..], &mut columns[end..]);
@@ -131,11 +139,11 @@ fn put<S: Simd>(
     n
 }
 
-/// Works on as many rows at a time as there are lanes, and hands each tile on with the number of
-/// classes kept in each lane, and the number of rows. The number of vacuous rows, or `None` if there is a
+/// Works on as many rows at a time as there are lanes, and hands each tile on with the classes that are kept
+/// in each lane, as bits, and the number of rows. The number of vacuous rows, or `None` if there is a
 /// faulty one.
 #[inline(always)]
-fn tiles<S: Simd>(
+pub(super) fn tiles<S: Simd>(
     simd: S,
     rule: TileRule,
     rows: &[f32],
@@ -223,8 +231,8 @@ fn transpose<S: Simd, V: SimdBase<S>>(square: &mut [V; MAX_LANES]) {
     }
 }
 
-/// The transform of one tile in place: `tile[class * lanes + lane]`. The vacuous lanes, and how many classes are
-/// kept in each.
+/// The transform of one tile in place: `tile[class * lanes + lane]`. The vacuous lanes, and the classes that are
+/// kept in each, as bits.
 #[inline(always)]
 fn lanewise<S: Simd>(
     simd: S,
@@ -304,7 +312,7 @@ fn lanewise<S: Simd>(
     Some((vacuous, kept))
 }
 
-/// The distribution over what lies above the threshold, in each lane; how many classes that are.
+/// The distribution over what lies above the threshold, in each lane; the classes that are kept, as bits.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the second half of one function, for two types")]
 fn normalise<S: Simd>(
@@ -321,14 +329,16 @@ fn normalise<S: Simd>(
     let underflow = (max - rate.reach()).min(next_down(simd, max));
     let dropped = S::f32s::simd_from(simd, dropped);
     let mut sum = S::f32s::simd_from(simd, 0.0);
-    let (zero, one) = (S::u32s::simd_from(simd, 0), S::u32s::simd_from(simd, 1));
+    let zero = S::u32s::simd_from(simd, 0);
+    let mut class = S::u32s::simd_from(simd, 1);
     let mut kept = zero;
     for x in tile.chunks_exact_mut(lanes) {
         let logit = S::f32s::from_slice(simd, x);
         let keep = logit.simd_gt(threshold);
         let e = gibbs.exp(simd, logit - shift, keep & logit.simd_gt(underflow));
         sum += e;
-        kept += keep.select(one, zero);
+        kept |= keep.select(class, zero);
+        class += class;
         keep.select(e, dropped).store_slice(x);
     }
     let scale = S::f32s::simd_from(simd, 1.0) / sum;

@@ -1,0 +1,146 @@
+//! What is kept of a tile, row after row, without turning the tile around: AVX-512 can pick any lanes out of
+//! two vectors, and pack 64 bytes at a time.
+
+use std::arch::x86_64::{
+    _mm512_add_epi32, _mm512_alignr_epi32, _mm512_castsi512_si256, _mm512_cvtepi32_epi16,
+    _mm512_cvtepu8_epi32, _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64, _mm512_mask_blend_ps,
+    _mm512_movepi32_mask, _mm512_permutex2var_ps, _mm512_popcnt_epi32, _mm512_setzero_si512,
+    _mm512_slli_epi32, _mm512_srli_epi32,
+};
+
+use fearless_simd::{Avx512, f32x16, mask8x64, prelude::*, u8x16, u8x64, u16x16, u32x16, u64x8};
+
+use super::tile::{AHEAD, TileRule, tiles};
+use super::{Rate, prefetch};
+use crate::compressed::Entries;
+
+/// Rows of a tile, and the most classes that they may have here.
+const ROWS: usize = 16;
+pub(super) const MOST_CLASSES: usize = 16;
+
+/// Where in a tile the classes of four rows are, for each four: a byte is enough.
+const PLACES: [[u8; 64]; 4] = {
+    let mut places = [[0; 64]; 4];
+    let mut i = 0;
+    while i < 256 {
+        let (row, class) = (i / MOST_CLASSES, i % MOST_CLASSES);
+        places[i / 64][i % 64] = (class * ROWS + row) as u8;
+        i += 1;
+    }
+    places
+};
+
+/// Room for the places of what is kept, and a vector more.
+type Places = [u8; ROWS * MOST_CLASSES + 64];
+
+/// See [`super::Loops::tile_compressed`]; for at most [`MOST_CLASSES`].
+#[inline(always)]
+pub(super) fn compressed(
+    avx512: Avx512,
+    rule: TileRule,
+    rows: &[f32],
+    classes: usize,
+    rate: Rate,
+    entries: &mut Entries<'_, f32>,
+) -> Option<usize> {
+    let Entries { ends, base, columns, values } = entries;
+    let mut places = [0; _];
+    let mut end = 0;
+    tiles(avx512, rule, rows, classes, rate, 0.0, |tile, mut kept, rows| {
+        if rows < ROWS {
+            let lane = u32x16::from_fn(avx512, |lane| lane as u32);
+            kept = lane.simd_lt(rows as u32).select(kept, u32x16::splat(avx512, 0));
+        }
+        let row_ends = row_ends(avx512, kept, *base + end).map(|end| end as usize);
+        if rows == ROWS {
+            // With a length that is known, it is two stores.
+            ends.extend_from_slice(&row_ends);
+        } else {
+            ends.extend_from_slice(&row_ends[..rows]);
+        }
+        let tile = &tile[..classes * ROWS];
+        let (values, columns) = (&mut values[end..], &mut columns[end..]);
+        end += pick(avx512, tile, kept, &mut places, values, columns);
+    })
+}
+
+fearless_simd::kernel!(
+    /// Writes the values `tile[class * 16 + row]` for which bit `class` of `kept[row]` is set, and their classes, in
+    /// the order of rows; the number of them. There must be room for all, and a vector more.
+    #[inline(always)]
+    fn pick(
+        avx512: Avx512,
+        tile: &[f32],
+        kept: u32x16<Avx512>,
+        places: &mut Places,
+        values: &mut [f32],
+        columns: &mut [u32],
+    ) -> usize {
+        let mut count = 0;
+        let halves: u16x16<_> = _mm512_cvtepi32_epi16(kept.into()).simd_into(avx512);
+        let mut masks = [0; 32];
+        halves.to_bytes().store_slice(&mut masks);
+        for (four, mask) in PLACES.iter().zip(masks.as_chunks().0) {
+            let four = u8x64::from_slice(avx512, four);
+            let mask = u64::from_le_bytes(*mask);
+            let packed = four.compress(mask8x64::from_bitmask(avx512, mask));
+            packed.store_slice(&mut places[count..count + 64]);
+            count += mask.count_ones() as usize;
+        }
+        let zero = f32x16::splat(avx512, 0.0);
+        let mut classes = [zero; MOST_CLASSES];
+        for (class, vector) in classes.iter_mut().zip(tile.chunks_exact(16)) {
+            *class = f32x16::from_slice(avx512, vector);
+        }
+        let most = tile.len() / ROWS;
+        for start in (0..count).step_by(16) {
+            let place = u8x16::from_slice(avx512, &places[start..start + 16]);
+            let place = _mm512_cvtepu8_epi32(place.into());
+            let class: u32x16<_> = _mm512_srli_epi32::<4>(place).simd_into(avx512);
+            // Of a place, 5 bits say which lane of two vectors, and 3 which two.
+            let bit_5 = _mm512_movepi32_mask(_mm512_slli_epi32::<26>(place));
+            let bit_6 = _mm512_movepi32_mask(_mm512_slli_epi32::<25>(place));
+            let bit_7 = _mm512_movepi32_mask(_mm512_slli_epi32::<24>(place));
+            let two = |i: usize| {
+                _mm512_permutex2var_ps(classes[2 * i].into(), place, classes[2 * i + 1].into())
+            };
+            let four = |i: usize| _mm512_mask_blend_ps(bit_5, two(2 * i), two(2 * i + 1));
+            let mut value = _mm512_mask_blend_ps(bit_6, four(0), four(1));
+            if most > 8 {
+                let mut rest = four(2);
+                if most > 12 {
+                    rest = _mm512_mask_blend_ps(bit_6, rest, four(3));
+                }
+                value = _mm512_mask_blend_ps(bit_7, value, rest);
+            }
+            let value: f32x16<_> = value.simd_into(avx512);
+            value.store_slice(&mut values[start..start + 16]);
+            class.store_slice(&mut columns[start..start + 16]);
+            prefetch::write(values, start + AHEAD);
+            prefetch::write(columns, start + AHEAD);
+        }
+        count
+    }
+);
+
+fearless_simd::kernel!(
+    /// Where rows end of which these bits are kept, if there are so many entries before the first.
+    #[inline(always)]
+    fn row_ends(avx512: Avx512, kept: u32x16<Avx512>, before: usize) -> [u64; ROWS] {
+        let zero = _mm512_setzero_si512();
+        // Running sums: of 2, 4, 8 and 16 rows.
+        let sum = _mm512_popcnt_epi32(kept.into());
+        let sum = _mm512_add_epi32(sum, _mm512_alignr_epi32::<15>(sum, zero));
+        let sum = _mm512_add_epi32(sum, _mm512_alignr_epi32::<14>(sum, zero));
+        let sum = _mm512_add_epi32(sum, _mm512_alignr_epi32::<12>(sum, zero));
+        let sum = _mm512_add_epi32(sum, _mm512_alignr_epi32::<8>(sum, zero));
+        let before = u64x8::splat(avx512, before as u64);
+        let low: u64x8<_> = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(sum)).simd_into(avx512);
+        let high: u64x8<_> =
+            _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64::<1>(sum)).simd_into(avx512);
+        let mut ends = [0; ROWS];
+        (low + before).store_slice(&mut ends[..8]);
+        (high + before).store_slice(&mut ends[8..]);
+        ends
+    }
+);
