@@ -260,8 +260,9 @@ fn gradients_agree(
 #[test]
 fn masks() {
     let mut rng = SplitMix(17);
-    for classes in [3, 10, 33, 100] {
-        let logits: Vec<f32> = (0..classes * 50).map(|_| rng.normal() as f32).collect();
+    // The longer rows are several blocks for threads.
+    for (classes, count) in [(3, 50), (10, 50), (33, 2500), (100, 900)] {
+        let logits: Vec<f32> = (0..classes * count).map(|_| rng.normal() as f32).collect();
         let shared: Vec<bool> = (0..classes).map(|k| k == 0 || rng.below(3) > 0).collect();
         let each: Vec<bool> =
             (0..logits.len()).map(|i| i % classes == 1 || rng.below(3) > 0).collect();
@@ -275,9 +276,15 @@ fn masks() {
                 let transform = oracle.transform();
                 let (mut a, mut b) = (vec![0.0; logits.len()], vec![0.0; logits.len()]);
                 let input = Logits::rows(&logits, classes).unwrap().mask(mask).unwrap();
+                let hidden = Logits::rows(&hidden, classes).unwrap();
                 transform.dense(&input, &mut a).unwrap();
-                transform.dense(&Logits::rows(&hidden, classes).unwrap(), &mut b).unwrap();
+                transform.dense(&hidden, &mut b).unwrap();
                 assert!(a == b, "{oracle:?}");
+                let expected = transform.compressed(&hidden).unwrap();
+                for batch in [input, input.parallel(true), hidden.parallel(true)] {
+                    let found = transform.compressed(&batch).unwrap();
+                    assert!(found == expected, "{oracle:?} compressed");
+                }
             }
         }
     }
