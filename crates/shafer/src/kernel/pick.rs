@@ -4,13 +4,13 @@
 use std::arch::x86_64::{
     _mm512_add_epi32, _mm512_alignr_epi32, _mm512_castsi512_si256, _mm512_cvtepi32_epi16,
     _mm512_cvtepu8_epi32, _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64, _mm512_mask_blend_ps,
-    _mm512_movepi32_mask, _mm512_permutex2var_ps, _mm512_popcnt_epi32, _mm512_setzero_si512,
-    _mm512_slli_epi32, _mm512_srli_epi32,
+    _mm512_permutex2var_ps, _mm512_permutexvar_ps, _mm512_popcnt_epi32, _mm512_set1_epi32,
+    _mm512_setzero_si512, _mm512_srli_epi32, _mm512_test_epi32_mask,
 };
 
 use fearless_simd::{Avx512, f32x16, mask8x64, prelude::*, u8x16, u8x64, u16x16, u32x16, u64x8};
 
-use super::tile::{AHEAD, TileRule, tiles};
+use super::tile::{AHEAD, Lanes, TileRule, tiles};
 use super::{Rate, prefetch};
 use crate::compressed::Entries;
 
@@ -46,7 +46,7 @@ pub(super) fn compressed(
     let Entries { ends, base, columns, values } = entries;
     let mut places = [0; _];
     let mut end = 0;
-    tiles(avx512, rule, rows, classes, rate, 0.0, |tile, mut kept, rows| {
+    tiles(avx512, rule, rows, classes, rate, 0.0, |tile, Lanes { scale, mut kept }, rows| {
         if rows < ROWS {
             let lane = u32x16::from_fn(avx512, |lane| lane as u32);
             kept = lane.simd_lt(rows as u32).select(kept, u32x16::splat(avx512, 0));
@@ -60,17 +60,18 @@ pub(super) fn compressed(
         }
         let tile = &tile[..classes * ROWS];
         let (values, columns) = (&mut values[end..], &mut columns[end..]);
-        end += pick(avx512, tile, kept, &mut places, values, columns);
+        end += pick(avx512, tile, scale, kept, &mut places, values, columns);
     })
 }
 
 fearless_simd::kernel!(
-    /// Writes the values `tile[class * 16 + row]` for which bit `class` of `kept[row]` is set, and their classes, in
+    /// Writes `tile[class * 16 + row] * scale[row]` for which bit `class` of `kept[row]` is set, and their classes, in
     /// the order of rows; the number of them. There must be room for all, and a vector more.
     #[inline(always)]
     fn pick(
         avx512: Avx512,
         tile: &[f32],
+        scale: f32x16<Avx512>,
         kept: u32x16<Avx512>,
         places: &mut Places,
         values: &mut [f32],
@@ -98,23 +99,25 @@ fearless_simd::kernel!(
             let place = _mm512_cvtepu8_epi32(place.into());
             let class: u32x16<_> = _mm512_srli_epi32::<4>(place).simd_into(avx512);
             // Of a place, 5 bits say which lane of two vectors, and 3 which two.
-            let bit_5 = _mm512_movepi32_mask(_mm512_slli_epi32::<26>(place));
-            let bit_6 = _mm512_movepi32_mask(_mm512_slli_epi32::<25>(place));
-            let bit_7 = _mm512_movepi32_mask(_mm512_slli_epi32::<24>(place));
+            let bit_5 = _mm512_test_epi32_mask(place, _mm512_set1_epi32(32));
+            let bit_6 = _mm512_test_epi32_mask(place, _mm512_set1_epi32(64));
+            let bit_7 = _mm512_test_epi32_mask(place, _mm512_set1_epi32(128));
             let two = |i: usize| {
                 _mm512_permutex2var_ps(classes[2 * i].into(), place, classes[2 * i + 1].into())
             };
             let four = |i: usize| _mm512_mask_blend_ps(bit_5, two(2 * i), two(2 * i + 1));
             let mut value = _mm512_mask_blend_ps(bit_6, four(0), four(1));
             if most > 8 {
-                let mut rest = four(2);
+                let mut rest = if most > 10 { four(2) } else { two(4) };
                 if most > 12 {
                     rest = _mm512_mask_blend_ps(bit_6, rest, four(3));
                 }
                 value = _mm512_mask_blend_ps(bit_7, value, rest);
             }
+            // And 4 bits say which row.
+            let scale: f32x16<_> = _mm512_permutexvar_ps(place, scale.into()).simd_into(avx512);
             let value: f32x16<_> = value.simd_into(avx512);
-            value.store_slice(&mut values[start..start + 16]);
+            (value * scale).store_slice(&mut values[start..start + 16]);
             class.store_slice(&mut columns[start..start + 16]);
             prefetch::write(values, start + AHEAD);
             prefetch::write(columns, start + AHEAD);

@@ -28,6 +28,14 @@ pub(crate) enum TileRule {
 /// A tile and what vectors may touch after it.
 pub(super) type Values = [f32; TILE_CLASSES * MAX_LANES + SLACK];
 
+/// What else there is to know of the lanes of a tile.
+pub(super) struct Lanes<S: Simd> {
+    /// What the values are still to be multiplied by.
+    pub(super) scale: S::f32s,
+    /// The classes that are kept, as bits.
+    pub(super) kept: S::u32s,
+}
+
 /// Such that no vector lies across two cache lines, which would be two accesses.
 #[repr(align(64))]
 struct Buffer(Values);
@@ -56,16 +64,30 @@ pub(crate) fn dense<S: Simd>(
     out: &mut [f32],
 ) -> Option<usize> {
     let Buffer(packed) = &mut Buffer::new();
-    let mut out = out.chunks_mut(classes * S::f32s::LEN);
-    tiles(simd, rule, rows, classes, rate, 0.0, |tile, _, _| {
-        if let Some(out) = out.next() {
-            for line in out.chunks(LINE) {
-                prefetch::write(line, AHEAD);
-            }
-            to_rows(simd, tile, classes, packed);
-            out.copy_from_slice(&packed[..out.len()]);
+    let size = classes * S::f32s::LEN;
+    let reach = reach::<S>(classes);
+    let mut start = 0;
+    tiles(simd, rule, rows, classes, rate, 0.0, |tile, Lanes { scale, .. }, _| {
+        let out = &mut out[start..];
+        for line in (0..size).step_by(LINE) {
+            prefetch::write(out, AHEAD + line);
         }
+        // Straight to where they belong, but for the last.
+        if out.len() >= reach {
+            to_rows(simd, tile, scale, classes, out);
+        } else {
+            to_rows(simd, tile, scale, classes, packed);
+            let rest = out.len().min(size);
+            out[..rest].copy_from_slice(&packed[..rest]);
+        }
+        start += size;
     })
+}
+
+/// How far the vectors of a tile reach.
+#[inline(always)]
+fn reach<S: Simd>(classes: usize) -> usize {
+    (S::f32s::LEN - 1) * classes + classes.next_multiple_of(S::f32s::LEN)
 }
 
 /// See [`super::Loops::tile_compressed`].
@@ -99,8 +121,8 @@ pub(crate) fn compressed<S: Simd>(
     let Buffer(packed) = &mut Buffer::new();
     let mut end = 0;
     let mut row_end = *base;
-    tiles(simd, rule, rows, classes, rate, DROPPED, |tile, kept, rows| {
-        to_rows(simd, tile, classes, packed);
+    tiles(simd, rule, rows, classes, rate, DROPPED, |tile, Lanes { scale, kept }, rows| {
+        to_rows(simd, tile, scale, classes, packed);
         packed[classes * rows..size].fill(DROPPED);
         let mut bits = [0; MAX_LANES];
         kept.store_slice(&mut bits[..lanes]);
@@ -139,8 +161,7 @@ fn put<S: Simd>(
     n
 }
 
-/// Works on as many rows at a time as there are lanes, and hands each tile on with the classes that are kept
-/// in each lane, as bits, and the number of rows. The number of vacuous rows, or `None` if there is a
+/// Works on as many rows at a time as there are lanes, and hands each tile on with the number of rows. The number of vacuous rows, or `None` if there is a
 /// faulty one.
 #[inline(always)]
 pub(super) fn tiles<S: Simd>(
@@ -150,15 +171,14 @@ pub(super) fn tiles<S: Simd>(
     classes: usize,
     rate: Rate,
     dropped: f32,
-    mut finish: impl FnMut(&Values, S::u32s, usize),
+    mut finish: impl FnMut(&Values, Lanes<S>, usize),
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
     // Lanes without a row of their own must not stop the others: zeros do no harm.
     let Buffer(packed) = &mut Buffer::new();
     let Buffer(tile) = &mut Buffer::new();
     let mut vacuous = 0;
-    // How far the vectors of a tile reach.
-    let reach = (lanes - 1) * classes + classes.next_multiple_of(lanes);
+    let reach = reach::<S>(classes);
     for start in (0..rows.len()).step_by(classes * lanes) {
         let rest = &rows[start..];
         let rows = &rest[..rest.len().min(classes * lanes)];
@@ -173,9 +193,9 @@ pub(super) fn tiles<S: Simd>(
             packed[..rows.len()].copy_from_slice(rows);
             to_lanes(simd, packed, classes, tile);
         }
-        let (equal, kept) = lanewise(simd, rule, &mut tile[..classes * lanes], rate, dropped)?;
+        let (equal, found) = lanewise(simd, rule, &mut tile[..classes * lanes], rate, dropped)?;
         vacuous += (equal & ((1 << count) - 1)).count_ones() as usize;
-        finish(tile, kept, count);
+        finish(tile, found, count);
     }
     Some(vacuous)
 }
@@ -199,9 +219,9 @@ fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Values)
     }
 }
 
-/// And back.
+/// And back, each lane times its factor.
 #[inline(always)]
-fn to_rows<S: Simd>(simd: S, tile: &Values, classes: usize, packed: &mut Values) {
+fn to_rows<S: Simd>(simd: S, tile: &Values, scale: S::f32s, classes: usize, packed: &mut [f32]) {
     let lanes = S::f32s::LEN;
     let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
     // Vectors reach past the ends of rows, into the first classes of the next: those come last.
@@ -209,7 +229,7 @@ fn to_rows<S: Simd>(simd: S, tile: &Values, classes: usize, packed: &mut Values)
         for (vector, tile) in
             square.iter_mut().zip(tile[first * lanes..].chunks_exact(lanes)).take(lanes)
         {
-            *vector = S::f32s::from_slice(simd, tile);
+            *vector = S::f32s::from_slice(simd, tile) * scale;
         }
         transpose(&mut square);
         for (row, vector) in square[..lanes].iter().enumerate() {
@@ -231,8 +251,8 @@ fn transpose<S: Simd, V: SimdBase<S>>(square: &mut [V; MAX_LANES]) {
     }
 }
 
-/// The transform of one tile in place: `tile[class * lanes + lane]`. The vacuous lanes, and the classes that are
-/// kept in each, as bits.
+/// The transform of one tile in place, `tile[class * lanes + lane]`, but for a factor. The vacuous lanes, and
+/// what is left to know of all.
 #[inline(always)]
 fn lanewise<S: Simd>(
     simd: S,
@@ -240,7 +260,7 @@ fn lanewise<S: Simd>(
     tile: &mut [f32],
     rate: Rate,
     dropped: f32,
-) -> Option<(u64, S::u32s)> {
+) -> Option<(u64, Lanes<S>)> {
     let lanes = S::f32s::LEN;
     let splat = |value: f32| S::f32s::simd_from(simd, value);
     let (zero, one) = (splat(0.0), splat(1.0));
@@ -300,22 +320,22 @@ fn lanewise<S: Simd>(
     }
 
     // Which of the two must not depend on the other lanes: a row has the same result in any company.
-    let kept = if rate.is_plain(0.0) {
+    let lanes = if rate.is_plain(0.0) {
         let far = !max.max(-max).simd_lt(FAR);
         let shift = far.select(max, zero);
         let gibbs = Plain::new(simd, max - shift, rate);
-        normalise(simd, gibbs, tile, shift, max, threshold, rate, dropped)
+        exp_above(simd, gibbs, tile, shift, max, threshold, rate, dropped)
     } else {
         let gibbs = General::new(simd, max, rate);
-        normalise(simd, gibbs, tile, zero, max, threshold, rate, dropped)
+        exp_above(simd, gibbs, tile, zero, max, threshold, rate, dropped)
     };
-    Some((vacuous, kept))
+    Some((vacuous, lanes))
 }
 
-/// The distribution over what lies above the threshold, in each lane; the classes that are kept, as bits.
+/// The exponentials of what lies above the threshold, in each lane.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the second half of one function, for two types")]
-fn normalise<S: Simd>(
+fn exp_above<S: Simd>(
     simd: S,
     gibbs: impl Exp<S>,
     tile: &mut [f32],
@@ -324,7 +344,7 @@ fn normalise<S: Simd>(
     threshold: S::f32s,
     rate: Rate,
     dropped: f32,
-) -> S::u32s {
+) -> Lanes<S> {
     let lanes = S::f32s::LEN;
     let underflow = (max - rate.reach()).min(next_down(simd, max));
     let dropped = S::f32s::simd_from(simd, dropped);
@@ -341,11 +361,7 @@ fn normalise<S: Simd>(
         class += class;
         keep.select(e, dropped).store_slice(x);
     }
-    let scale = S::f32s::simd_from(simd, 1.0) / sum;
-    for x in tile.chunks_exact_mut(lanes) {
-        (S::f32s::from_slice(simd, x) * scale).store_slice(x);
-    }
-    kept
+    Lanes { scale: S::f32s::simd_from(simd, 1.0) / sum, kept }
 }
 
 /// The next smaller float in each lane; the lanes are finite, or -inf and of no interest.
