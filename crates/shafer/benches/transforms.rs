@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p shafer` prints nanoseconds per element and the ratio to memcpy, and writes them
 //! to `target/bench/shafer.json`. Machines are noisy, so a measurement is the median of rounds in
-//! which the transform and the memcpy take turns, and the ratio, not the time, is what to compare.
+//! which both layouts, on one thread and on all, and each time a memcpy take turns; and the ratio, not
+//! the time, is what to compare.
 //! Of the arguments that do not begin with a dash, numbers select shapes by their classes, and
 //! others transforms by a part of their name.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
@@ -20,8 +21,8 @@ use shafer::{
 
 const SHAPES: [(usize, usize); 4] = [(100_000, 10), (10_000, 512), (1_000, 32_000), (256, 128_000)];
 
-/// How long one measurement may take, and how often it is repeated at least and at most.
-const BUDGET: Duration = Duration::from_millis(600);
+/// How long the rounds of one transform may take, and how many there are at least and at most.
+const BUDGET: Duration = Duration::from_millis(2400);
 const ROUNDS: std::ops::RangeInclusive<usize> = 3..=401;
 
 #[derive(Serialize)]
@@ -39,10 +40,10 @@ fn main() {
     let arguments = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
     let (classes, wanted): (Vec<_>, Vec<_>) = arguments.partition(|a| a.parse::<usize>().is_ok());
     let all = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut threads = vec![1];
-    if all > 1 {
-        threads.push(all);
-    }
+    let pools = if all > 1 { vec![1, all] } else { vec![1] };
+    let pools: Vec<_> = (pools.into_iter())
+        .map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap())
+        .collect();
     let mut measurements = Vec::new();
     println!(
         "{:<16} {:<6} {:>7} {:>7} {:>8} {:>11} {:>10}",
@@ -54,24 +55,18 @@ fn main() {
         }
         let logits = normal_logits(rows * k);
         let mut out = vec![0.0_f32; rows * k];
-        for &threads in &threads {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| {
-                let mut bench = Bench { logits: &logits, out: &mut out, rows, k, threads };
-                let mut add = |measurement: Measurement| {
-                    print(&measurement);
-                    measurements.push(measurement);
-                };
-                if selected(&wanted, "memcpy") {
-                    add(bench.memcpy());
-                }
-                for (name, transform) in transforms(k) {
-                    if selected(&wanted, &name) {
-                        add(bench.dense(&name, &*transform));
-                        add(bench.compressed(&name, &*transform));
-                    }
-                }
-            });
+        let mut bench = Bench { pools: &pools, logits: &logits, out: &mut out, rows, k };
+        let mut add = |found: Vec<Measurement>| {
+            found.iter().for_each(print);
+            measurements.extend(found);
+        };
+        if selected(&wanted, "memcpy") {
+            add(bench.memcpy());
+        }
+        for (name, transform) in transforms(k) {
+            if selected(&wanted, &name) {
+                add(bench.transform(&name, &*transform));
+            }
         }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench/shafer.json");
@@ -103,59 +98,77 @@ fn transforms(k: usize) -> Vec<(String, Box<dyn Transform>)> {
 }
 
 struct Bench<'a> {
+    /// Of one thread, and of all.
+    pools: &'a [rayon::ThreadPool],
     logits: &'a [f32],
     out: &'a mut [f32],
     rows: usize,
     k: usize,
-    threads: usize,
 }
 
 impl Bench<'_> {
-    fn memcpy(&mut self) -> Measurement {
-        let (logits, threads) = (self.logits, self.threads);
-        let out = &mut *self.out;
-        let ns = median(rounds(|| time(|| copy(logits, out, threads))));
-        self.measurement("memcpy", "dense", ns, ns)
-    }
-
-    fn dense(&mut self, name: &str, transform: &dyn Transform) -> Measurement {
-        let rows = Logits::rows(self.logits, self.k).unwrap().parallel(self.threads > 1);
-        let (logits, threads) = (self.logits, self.threads);
-        let out = &mut *self.out;
-        let (ns, memcpy) = pair(|| {
-            let ns = time(|| transform.dense(&rows, out).unwrap());
-            (ns, time(|| copy(logits, out, threads)))
+    fn memcpy(&mut self) -> Vec<Measurement> {
+        let Self { pools, logits, ref mut out, .. } = *self;
+        let found = rounds(|| {
+            pools.iter().map(|pool| pool.install(|| time(|| copy(logits, out)))).collect()
         });
-        self.measurement(name, "dense", ns, memcpy)
+        (pools.iter().zip(found))
+            .map(|(pool, ns)| self.measurement("memcpy", "dense", pool, ns, ns))
+            .collect()
     }
 
-    fn compressed(&mut self, name: &str, transform: &dyn Transform) -> Measurement {
-        let rows = Logits::rows(self.logits, self.k).unwrap().parallel(self.threads > 1);
-        let (logits, threads) = (self.logits, self.threads);
-        let out = &mut *self.out;
+    /// Each layout on each number of threads, followed by a memcpy on as many.
+    fn transform(&mut self, name: &str, transform: &dyn Transform) -> Vec<Measurement> {
+        let Self { pools, logits, ref mut out, k, .. } = *self;
+        let rows = Logits::rows(logits, k).unwrap();
         let mut kept = CompressedRows::new();
-        let (ns, memcpy) = pair(|| {
-            let ns = time(|| transform.compressed_into(&rows, &mut kept).unwrap());
-            (ns, time(|| copy(logits, out, threads)))
+        let found = rounds(|| {
+            let mut times = Vec::new();
+            for pool in pools {
+                let rows = rows.parallel(pool.current_num_threads() > 1);
+                pool.install(|| {
+                    times.push(time(|| transform.dense(&rows, out).unwrap()));
+                    times.push(time(|| copy(logits, out)));
+                    times.push(time(|| transform.compressed_into(&rows, &mut kept).unwrap()));
+                    times.push(time(|| copy(logits, out)));
+                });
+            }
+            times
         });
-        self.measurement(name, "csr", ns, memcpy)
+        (pools.iter().zip(found.chunks_exact(4)))
+            .flat_map(|(pool, times)| {
+                [
+                    self.measurement(name, "dense", pool, times[0], times[1]),
+                    self.measurement(name, "csr", pool, times[2], times[3]),
+                ]
+            })
+            .collect()
     }
 
-    fn measurement(&self, name: &str, layout: &'static str, ns: f64, memcpy: f64) -> Measurement {
+    fn measurement(
+        &self,
+        name: &str,
+        layout: &'static str,
+        pool: &rayon::ThreadPool,
+        ns: f64,
+        memcpy: f64,
+    ) -> Measurement {
         Measurement {
             transform: name.to_owned(),
             layout,
             rows: self.rows,
             k: self.k,
-            threads: self.threads,
+            threads: pool.current_num_threads(),
             ns_per_element: ns / (self.rows * self.k) as f64,
             memcpy_ratio: ns / memcpy,
         }
     }
 }
 
-fn copy(from: &[f32], to: &mut [f32], threads: usize) {
+/// On as many threads as the pool has that this runs in.
+fn copy(from: &[f32], to: &mut [f32]) {
     use rayon::prelude::*;
+    let threads = rayon::current_num_threads();
     let part = from.len().div_ceil(threads);
     if threads == 1 {
         to.copy_from_slice(from);
@@ -173,22 +186,17 @@ fn time<T>(work: impl FnOnce() -> T) -> f64 {
     start.elapsed().as_secs_f64() * 1e9
 }
 
-/// Repeats within the budget, after one run that only warms up.
-fn rounds<T>(mut round: impl FnMut() -> T) -> Vec<T> {
+/// Repeats within the budget, after one round that only warms up; the median of each of the times.
+fn rounds(mut round: impl FnMut() -> Vec<f64>) -> Vec<f64> {
     round();
     let start = Instant::now();
-    let mut results = Vec::new();
-    while results.len() < *ROUNDS.start()
-        || (start.elapsed() < BUDGET && results.len() < *ROUNDS.end())
+    let mut rounds = Vec::new();
+    while rounds.len() < *ROUNDS.start()
+        || (start.elapsed() < BUDGET && rounds.len() < *ROUNDS.end())
     {
-        results.push(round());
+        rounds.push(round());
     }
-    results
-}
-
-fn pair(round: impl FnMut() -> (f64, f64)) -> (f64, f64) {
-    let (first, second) = rounds(round).into_iter().unzip();
-    (median(first), median(second))
+    (0..rounds[0].len()).map(|i| median(rounds.iter().map(|times| times[i]).collect())).collect()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
