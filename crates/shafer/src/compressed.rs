@@ -312,8 +312,9 @@ impl<'a, E: Element> Places<'a, E> {
         let past_caches = factor.is_some() && rows.stored() >= LEAST_STREAMED;
         match E::as_compute(rows.values()) {
             Some(values) if past_caches && let Some(to) = E::as_compute_mut(self.values) => {
-                E::Compute::LOOPS.scale_to(values, factor.unwrap_or(1.0), &mut Stream::new(to));
-                Stream::new(self.columns).push(rows.indices(), |column| column);
+                let factor = factor.unwrap_or(1.0);
+                E::Compute::LOOPS.scale_to(values, factor, &mut Stream::new(to), None);
+                Stream::new(self.columns).push(rows.indices(), |column| column, |_| ());
             }
             _ => {
                 self.columns.copy_from_slice(rows.indices());

@@ -102,7 +102,7 @@ impl<F: Float> Sink<F> for DenseStream<'_, F> {
         for (&column, &p) in columns.iter().zip(probabilities) {
             self.room[column as usize] = p;
         }
-        F::LOOPS.scale_to(self.room, 1.0, &mut self.out);
+        F::LOOPS.scale_to(self.room, 1.0, &mut self.out, None);
     }
 
     #[inline(always)]
@@ -121,8 +121,12 @@ impl<F: Float> Sink<F> for DenseStream<'_, F> {
         for (((row, room), &cut), sum) in pairs.zip(cuts).zip(&mut sums) {
             *sum = loops.exp_above(row, room, cut, rate, Ahead { read: ahead, write: 0 });
         }
-        for (room, sum) in self.room.chunks_exact(classes).zip(sums) {
-            loops.scale_to(room, 1.0 / sum, &mut self.out);
+        for ((row, room), sum) in
+            rows.chunks_exact(classes).zip(self.room.chunks_exact(classes)).zip(sums)
+        {
+            // As above.
+            let row = (ahead < classes).then_some(row);
+            loops.scale_to(room, 1.0 / sum, &mut self.out, row);
         }
     }
 }
@@ -209,8 +213,10 @@ pub(crate) fn put_above<F: Float>(
 ) -> usize {
     let count = loops.compact(row, threshold, columns, values, ahead);
     let sum = loops.exp_all(values, count, max, rate);
+    // Of a long row the next one could not be asked for before: now this one is done with.
+    let done = (ahead != 0 && ahead < row.len()).then_some(row);
     // Whole vectors: what comes after is not written yet.
-    loops.scale(&mut values[..count.next_multiple_of(SLACK)], 1.0 / sum, None);
+    loops.scale(&mut values[..count.next_multiple_of(SLACK)], 1.0 / sum, done);
     count
 }
 

@@ -116,8 +116,8 @@ impl Loops<f64> for Doubles {
         }
     }
 
-    fn scale_to(self, values: &[f64], factor: f64, out: &mut Stream<'_, f64>) {
-        out.push(values, |x| x * factor);
+    fn scale_to(self, values: &[f64], factor: f64, out: &mut Stream<'_, f64>, _: Option<&[f64]>) {
+        out.push(values, |x| x * factor, |_| ());
     }
 
     fn group_maxima(self, row: &[f64], maxima: &mut Vec<f64>) {

@@ -102,8 +102,8 @@ pub(crate) trait Loops<F: Float>: Copy {
     /// Multiplies every value by `factor`, and meanwhile asks for what comes after `row` in memory.
     fn scale(self, values: &mut [F], factor: f64, row: Option<&[F]>);
 
-    /// Every value times `factor`, past the caches.
-    fn scale_to(self, values: &[F], factor: f64, out: &mut Stream<'_, F>);
+    /// Every value times `factor`, past the caches; meanwhile, asks for what comes after `row` in memory.
+    fn scale_to(self, values: &[F], factor: f64, out: &mut Stream<'_, F>, row: Option<&[F]>);
 
     /// The largest value of each of several groups that partition the row, appended to `maxima`:
     /// about an eighth as many as there are values.

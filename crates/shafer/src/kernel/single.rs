@@ -113,9 +113,14 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     }
 
     #[inline(always)]
-    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>) {
+    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>, row: Option<&[f32]>) {
         let factor = factor as f32;
-        out.push(values, |x| x * factor);
+        match row {
+            None => out.push(values, |x| x * factor, |_| ()),
+            Some(row) => {
+                out.push(values, |x| x * factor, |i| prefetch::read(row, row.len() + i));
+            }
+        }
     }
 
     #[inline(always)]
@@ -203,8 +208,8 @@ impl Loops<f32> for Anywhere {
         dispatch!(Level::new(), simd => Vectors(simd).scale(values, factor, row));
     }
 
-    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>) {
-        dispatch!(Level::new(), simd => Vectors(simd).scale_to(values, factor, out));
+    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>, row: Option<&[f32]>) {
+        dispatch!(Level::new(), simd => Vectors(simd).scale_to(values, factor, out, row));
     }
 
     fn group_maxima(self, row: &[f32], maxima: &mut Vec<f32>) {

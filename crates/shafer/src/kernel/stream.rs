@@ -57,9 +57,11 @@ impl<'a, T: Word> Stream<'a, T> {
         next
     }
 
-    /// Writes `map` of these values, for which there must be room.
+    /// Writes `map` of these values, for which there must be room. For every line, `beside` is given the place
+    /// of one of its values.
     #[inline(always)]
-    pub(crate) fn push(&mut self, values: &[T], map: impl Fn(T) -> T) {
+    pub(crate) fn push(&mut self, values: &[T], map: impl Fn(T) -> T, beside: impl Fn(usize)) {
+        let all = values.len();
         let mut values = values;
         if self.head > 0 {
             let (first, rest) = values.split_at(self.head.min(values.len()));
@@ -91,7 +93,10 @@ impl<'a, T: Word> Stream<'a, T> {
         let lines = values.len() / Self::VALUES * Self::VALUES;
         let (whole, rest) = values.split_at(lines);
         let out = self.next(lines);
-        for (to, from) in out.chunks_exact_mut(Self::VALUES).zip(whole.chunks_exact(Self::VALUES)) {
+        let places = (all - values.len()..).step_by(Self::VALUES);
+        let vectors = out.chunks_exact_mut(Self::VALUES).zip(whole.chunks_exact(Self::VALUES));
+        for ((to, from), place) in vectors.zip(places) {
+            beside(place);
             let mut line = [T::default(); MOST];
             for (line, &value) in line.iter_mut().zip(from) {
                 *line = map(value);
@@ -168,7 +173,7 @@ mod tests {
                     let mut to = [value(101); 100];
                     let mut stream = Stream::new(&mut to[offset..offset + len]);
                     for piece in from[..len].chunks(piece) {
-                        stream.push(piece, |x| x);
+                        stream.push(piece, |x| x, |_| ());
                     }
                     drop(stream);
                     assert!(to[..offset].iter().all(|x| *x == value(101)));
@@ -190,8 +195,8 @@ mod tests {
     fn values_are_mapped_once() {
         let mut to = vec![0.0_f32; 50];
         let mut stream = Stream::new(&mut to);
-        stream.push(&[1.0; 21], |x| 2.0 * x);
-        stream.push(&[1.0; 29], |x| 3.0 * x);
+        stream.push(&[1.0; 21], |x| 2.0 * x, |_| ());
+        stream.push(&[1.0; 29], |x| 3.0 * x, |_| ());
         drop(stream);
         assert_eq!(to, [vec![2.0; 21], vec![3.0; 29]].concat());
     }
