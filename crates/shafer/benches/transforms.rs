@@ -4,8 +4,8 @@
 //! to `target/bench/shafer.json`. Machines are noisy, so a measurement is the median of rounds in
 //! which both layouts, on one thread and on all, and each time a memcpy take turns; and the ratio, not
 //! the time, is what to compare.
-//! Of the arguments that do not begin with a dash, numbers select shapes by their classes, and
-//! others transforms by a part of their name.
+//! Of the arguments that do not begin with a dash, numbers are classes, of which other shapes than
+//! the usual ones can be had, too, and others select transforms by a part of their name.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 use std::hint::black_box;
@@ -20,6 +20,9 @@ use shafer::{
 };
 
 const SHAPES: [(usize, usize); 4] = [(100_000, 10), (10_000, 512), (1_000, 32_000), (256, 128_000)];
+
+/// How many logits other shapes have, more or less.
+const LOGITS: usize = 5_000_000;
 
 /// How long the rounds of one transform may take, and how many there are at least and at most.
 const BUDGET: Duration = Duration::from_millis(2400);
@@ -39,6 +42,14 @@ struct Measurement {
 fn main() {
     let arguments = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
     let (classes, wanted): (Vec<_>, Vec<_>) = arguments.partition(|a| a.parse::<usize>().is_ok());
+    let usual = |k| SHAPES.into_iter().find(|shape| shape.1 == k);
+    let mut shapes: Vec<_> = (classes.iter())
+        .map(|k| k.parse::<usize>().unwrap().max(1))
+        .map(|k| usual(k).unwrap_or(((LOGITS / k).max(1), k)))
+        .collect();
+    if shapes.is_empty() {
+        shapes.extend(SHAPES);
+    }
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let pools = if all > 1 { vec![1, all] } else { vec![1] };
     let pools: Vec<_> = (pools.into_iter())
@@ -49,10 +60,7 @@ fn main() {
         "{:<16} {:<6} {:>7} {:>7} {:>8} {:>11} {:>10}",
         "transform", "layout", "rows", "K", "threads", "ns/element", "x memcpy"
     );
-    for (rows, k) in SHAPES {
-        if !classes.is_empty() && !classes.contains(&k.to_string()) {
-            continue;
-        }
+    for (rows, k) in shapes {
         let logits = normal_logits(rows * k);
         let mut out = vec![0.0_f32; rows * k];
         let mut bench = Bench { pools: &pools, logits: &logits, out: &mut out, rows, k };
