@@ -7,11 +7,11 @@ use crate::element::Element;
 use crate::error::Result;
 #[cfg(feature = "parallel")]
 use crate::in_order::Size;
-use crate::kernel::{Cut, Float, Loops, Rate, SLACK, TILE_CLASSES, Task};
+use crate::kernel::{Cut, Float, Loops, Rate, SLACK, ShortRows, TILE_CLASSES, Task};
 use crate::logits::Logits;
 #[cfg(feature = "parallel")]
 use crate::sink::put_above;
-use crate::sink::{CompressedSink, DenseSink, DenseStream, Sink, SizeSink};
+use crate::sink::{CompressedSink, DenseSink, DenseStream, Group, Sink, SizeSink};
 use crate::transform::{Kept, Rule, Scratch, Selection};
 
 /// How many logits are worked on between two looks at the memory, and the most rows that can be.
@@ -195,8 +195,8 @@ impl<F: Float> Block<'_, F> {
     fn write(&self, sink: &mut impl Sink<F>, scratch: &mut Scratch<F>) -> Result<usize> {
         let Self { rule, rows, classes, rate, .. } = *self;
         if classes <= TILE_CLASSES
-            && let Some(tile) = rule.tile(rate)
-            && let Some(vacuous) = sink.tile(tile, rows, classes, rate)
+            && let Some(rule) = rule.tile(rate)
+            && let Some(vacuous) = sink.tile(ShortRows { rows, classes, rule, rate })
         {
             return Ok(vacuous);
         }
@@ -324,7 +324,8 @@ impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
             }
             // Either all rows are listed or none is: that depends on the rule.
             if count > 0 {
-                sink.above(rows, &cuts[..count], rate, ahead, loops);
+                let group = Group { rows, classes, cuts: &cuts[..count], rate, ahead };
+                sink.above(group, loops);
             }
         }
         Ok(vacuous)

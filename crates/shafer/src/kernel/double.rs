@@ -1,6 +1,6 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Ahead, Cut, Float, Loops, Max, Rate, Scan, Stream, Task, TileRule};
+use super::{Above, Ahead, Cut, Float, Loops, Max, Rate, Scan, ShortRows, Stream, Task};
 use crate::compressed::Entries;
 use crate::numerics::Sum;
 
@@ -124,18 +124,11 @@ impl Loops<f64> for Doubles {
         maxima.extend(row.chunks(8).map(|group| group.iter().copied().fold(group[0], f64::max)));
     }
 
-    fn tile(self, _: TileRule, _: &[f64], _: usize, _: Rate, _: &mut [f64]) -> Option<usize> {
+    fn tile(self, _: ShortRows<'_, f64>, _: &mut [f64]) -> Option<usize> {
         None
     }
 
-    fn tile_compressed(
-        self,
-        _: TileRule,
-        _: &[f64],
-        _: usize,
-        _: Rate,
-        _: &mut Entries<'_, f64>,
-    ) -> Option<usize> {
+    fn tile_compressed(self, _: ShortRows<'_, f64>, _: &mut Entries<'_, f64>) -> Option<usize> {
         None
     }
 }

@@ -16,7 +16,7 @@ mod tile;
 
 pub(crate) use gibbs::Rate;
 pub(crate) use stream::{Stream, Word};
-pub(crate) use tile::{TILE_CLASSES, TileRule};
+pub(crate) use tile::{ShortRows, TILE_CLASSES, TileRule};
 
 use crate::compressed::Entries;
 use crate::element::Element;
@@ -109,27 +109,13 @@ pub(crate) trait Loops<F: Float>: Copy {
     /// about an eighth as many as there are values.
     fn group_maxima(self, row: &[F], maxima: &mut Vec<F>);
 
-    /// Many short rows at once, each of at most [`TILE_CLASSES`] values; the number of vacuous
-    /// ones. `None` where this type has no such path, or where a row is at fault: the general path
-    /// then says which.
-    fn tile(
-        self,
-        rule: TileRule,
-        rows: &[F],
-        classes: usize,
-        rate: Rate,
-        out: &mut [F],
-    ) -> Option<usize>;
+    /// The distributions of short rows; the number of vacuous ones. `None` where this type has no such path,
+    /// or where a row is at fault: the general path then says which.
+    fn tile(self, rows: ShortRows<'_, F>, out: &mut [F]) -> Option<usize>;
 
     /// The same in compressed form.
-    fn tile_compressed(
-        self,
-        rule: TileRule,
-        rows: &[F],
-        classes: usize,
-        rate: Rate,
-        entries: &mut Entries<'_, F>,
-    ) -> Option<usize>;
+    fn tile_compressed(self, rows: ShortRows<'_, F>, entries: &mut Entries<'_, F>)
+    -> Option<usize>;
 }
 
 /// How many values past the end of a row [`Loops::compact`] may overwrite.

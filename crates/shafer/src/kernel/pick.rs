@@ -10,8 +10,8 @@ use std::arch::x86_64::{
 
 use fearless_simd::{Avx512, f32x16, mask8x64, prelude::*, u8x16, u8x64, u16x16, u32x16, u64x8};
 
-use super::tile::{AHEAD, Lanes, TileRule, tiles};
-use super::{Rate, prefetch};
+use super::prefetch;
+use super::tile::{AHEAD, Lanes, ShortRows, tiles};
 use crate::compressed::Entries;
 
 /// Rows of a tile, and the most classes that they may have here.
@@ -37,16 +37,14 @@ type Places = [u8; ROWS * MOST_CLASSES + 64];
 #[inline(always)]
 pub(super) fn compressed(
     avx512: Avx512,
-    rule: TileRule,
-    rows: &[f32],
-    classes: usize,
-    rate: Rate,
+    rows: ShortRows<'_, f32>,
     entries: &mut Entries<'_, f32>,
 ) -> Option<usize> {
+    let classes = rows.classes;
     let Entries { ends, base, columns, values } = entries;
     let mut places = [0; _];
     let mut end = 0;
-    tiles(avx512, rule, rows, classes, rate, 0.0, |tile, Lanes { scale, mut kept }, rows| {
+    tiles(avx512, rows, 0.0, |tile, Lanes { scale, mut kept }, rows| {
         if rows < ROWS {
             let lane = u32x16::from_fn(avx512, |lane| lane as u32);
             kept = lane.simd_lt(rows as u32).select(kept, u32x16::splat(avx512, 0));

@@ -4,7 +4,7 @@ use fearless_simd::{Level, dispatch, prelude::*};
 
 use super::gibbs::{Exp, General, Plain};
 use super::{
-    Above, Ahead, Cut, Float, Loops, Max, Rate, Scan, Stream, Task, TileRule, prefetch, tile,
+    Above, Ahead, Cut, Float, Loops, Max, Rate, Scan, ShortRows, Stream, Task, prefetch, tile,
 };
 use crate::compressed::Entries;
 use crate::numerics::Sum;
@@ -129,27 +129,17 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     }
 
     #[inline(always)]
-    fn tile(
-        self,
-        rule: TileRule,
-        rows: &[f32],
-        classes: usize,
-        rate: Rate,
-        out: &mut [f32],
-    ) -> Option<usize> {
-        tile::dense(self.0, rule, rows, classes, rate, out)
+    fn tile(self, rows: ShortRows<'_, f32>, out: &mut [f32]) -> Option<usize> {
+        tile::dense(self.0, rows, out)
     }
 
     #[inline(always)]
     fn tile_compressed(
         self,
-        rule: TileRule,
-        rows: &[f32],
-        classes: usize,
-        rate: Rate,
+        rows: ShortRows<'_, f32>,
         entries: &mut Entries<'_, f32>,
     ) -> Option<usize> {
-        tile::compressed(self.0, rule, rows, classes, rate, entries)
+        tile::compressed(self.0, rows, entries)
     }
 }
 
@@ -216,26 +206,16 @@ impl Loops<f32> for Anywhere {
         dispatch!(Level::new(), simd => Vectors(simd).group_maxima(row, maxima));
     }
 
-    fn tile(
-        self,
-        rule: TileRule,
-        rows: &[f32],
-        classes: usize,
-        rate: Rate,
-        out: &mut [f32],
-    ) -> Option<usize> {
-        dispatch!(Level::new(), simd => Vectors(simd).tile(rule, rows, classes, rate, out))
+    fn tile(self, rows: ShortRows<'_, f32>, out: &mut [f32]) -> Option<usize> {
+        dispatch!(Level::new(), simd => Vectors(simd).tile(rows, out))
     }
 
     fn tile_compressed(
         self,
-        rule: TileRule,
-        rows: &[f32],
-        classes: usize,
-        rate: Rate,
+        rows: ShortRows<'_, f32>,
         entries: &mut Entries<'_, f32>,
     ) -> Option<usize> {
-        dispatch!(Level::new(), simd => Vectors(simd).tile_compressed(rule, rows, classes, rate, entries))
+        dispatch!(Level::new(), simd => Vectors(simd).tile_compressed(rows, entries))
     }
 }
 

@@ -28,6 +28,15 @@ pub(crate) enum TileRule {
 /// A tile and what vectors may touch after it.
 pub(super) type Values = [f32; TILE_CLASSES * MAX_LANES + SLACK];
 
+/// Packed rows of at most [`TILE_CLASSES`], and what to do with them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortRows<'a, F> {
+    pub(crate) rows: &'a [F],
+    pub(crate) classes: usize,
+    pub(crate) rule: TileRule,
+    pub(crate) rate: Rate,
+}
+
 /// What else there is to know of the lanes of a tile.
 pub(super) struct Lanes<S: Simd> {
     /// What the values are still to be multiplied by.
@@ -55,19 +64,13 @@ const DROPPED: f32 = -1.0;
 
 /// See [`super::Loops::tile`].
 #[inline(always)]
-pub(crate) fn dense<S: Simd>(
-    simd: S,
-    rule: TileRule,
-    rows: &[f32],
-    classes: usize,
-    rate: Rate,
-    out: &mut [f32],
-) -> Option<usize> {
+pub(crate) fn dense<S: Simd>(simd: S, rows: ShortRows<'_, f32>, out: &mut [f32]) -> Option<usize> {
+    let classes = rows.classes;
     let Buffer(packed) = &mut Buffer::new();
     let size = classes * S::f32s::LEN;
     let reach = reach::<S>(classes);
     let mut start = 0;
-    tiles(simd, rule, rows, classes, rate, 0.0, |tile, Lanes { scale, .. }, _| {
+    tiles(simd, rows, 0.0, |tile, Lanes { scale, .. }, _| {
         let out = &mut out[start..];
         for line in (0..size).step_by(LINE) {
             prefetch::write(out, AHEAD + line);
@@ -94,17 +97,15 @@ fn reach<S: Simd>(classes: usize) -> usize {
 #[inline(always)]
 pub(crate) fn compressed<S: Simd>(
     simd: S,
-    rule: TileRule,
-    rows: &[f32],
-    classes: usize,
-    rate: Rate,
+    rows: ShortRows<'_, f32>,
     entries: &mut Entries<'_, f32>,
 ) -> Option<usize> {
+    let classes = rows.classes;
     #[cfg(target_arch = "x86_64")]
     if classes <= pick::MOST_CLASSES
         && let Some(avx512) = simd.level().as_avx512()
     {
-        return pick::compressed(avx512, rule, rows, classes, rate, entries);
+        return pick::compressed(avx512, rows, entries);
     }
     let lanes = S::f32s::LEN;
     let Entries { ends, base, columns, values } = entries;
@@ -112,7 +113,7 @@ pub(crate) fn compressed<S: Simd>(
     // The column of each value of a tile; not where there is no row, so that one row alone does not wait for
     // the others.
     let mut column = [0; TILE_CLASSES * MAX_LANES];
-    for row in column.chunks_exact_mut(classes).take((rows.len() / classes).min(lanes)) {
+    for row in column.chunks_exact_mut(classes).take((rows.rows.len() / classes).min(lanes)) {
         for (to, class) in row.iter_mut().zip(0..) {
             *to = class;
         }
@@ -121,7 +122,7 @@ pub(crate) fn compressed<S: Simd>(
     let Buffer(packed) = &mut Buffer::new();
     let mut end = 0;
     let mut row_end = *base;
-    tiles(simd, rule, rows, classes, rate, DROPPED, |tile, Lanes { scale, kept }, rows| {
+    tiles(simd, rows, DROPPED, |tile, Lanes { scale, kept }, rows| {
         to_rows(simd, tile, scale, classes, packed);
         packed[classes * rows..size].fill(DROPPED);
         let mut bits = [0; MAX_LANES];
@@ -166,10 +167,7 @@ fn put<S: Simd>(
 #[inline(always)]
 pub(super) fn tiles<S: Simd>(
     simd: S,
-    rule: TileRule,
-    rows: &[f32],
-    classes: usize,
-    rate: Rate,
+    ShortRows { rows, classes, rule, rate }: ShortRows<'_, f32>,
     dropped: f32,
     mut finish: impl FnMut(&Values, Lanes<S>, usize),
 ) -> Option<usize> {
