@@ -186,7 +186,7 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
                 None => put_above(row, cut, rate, ahead, columns, values, loops),
                 Some(factor) => {
                     let count = loops.compact(row, cut.threshold, columns, values, ahead);
-                    **factor = 1.0 / loops.exp_all(values, count, cut.max, rate);
+                    **factor = 1.0 / loops.exp_all(values, count, cut, rate);
                     count
                 }
             };
@@ -200,15 +200,15 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
 #[inline(always)]
 pub(crate) fn put_above<F: Float>(
     row: &[F],
-    Cut { threshold, max }: Cut<F>,
+    cut: Cut<F>,
     rate: Rate,
     ahead: usize,
     columns: &mut [u32],
     values: &mut [F],
     loops: impl Loops<F>,
 ) -> usize {
-    let count = loops.compact(row, threshold, columns, values, ahead);
-    let sum = loops.exp_all(values, count, max, rate);
+    let count = loops.compact(row, cut.threshold, columns, values, ahead);
+    let sum = loops.exp_all(values, count, cut, rate);
     // Of a long row the next one could not be asked for before: now this one is done with.
     let done = (ahead != 0 && ahead < row.len()).then_some(row);
     // Whole vectors: what comes after is not written yet.

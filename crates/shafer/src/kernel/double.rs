@@ -101,10 +101,10 @@ impl Loops<f64> for Doubles {
         sum
     }
 
-    fn exp_all(self, values: &mut [f64], count: usize, max: f64, rate: Rate) -> f64 {
+    fn exp_all(self, values: &mut [f64], count: usize, cut: Cut<f64>, rate: Rate) -> f64 {
         let mut sum = 0.0;
         for x in &mut values[..count] {
-            *x = ((*x - max) * rate.exact()).exp();
+            *x = ((*x - cut.max) * rate.exact()).exp();
             sum += *x;
         }
         sum

@@ -78,12 +78,21 @@ impl Rate {
 
 /// An exponential of logits: of a row, or of as many rows as there are lanes.
 pub(crate) trait Exp<S: Simd>: Copy {
+    /// Whether it is worth the code to be even faster.
+    const USUAL: bool;
+
     /// `max` is the largest logit that it will be used for, in each lane.
     fn new(simd: S, max: S::f32s, rate: Rate) -> Self;
 
-    /// `exp(x / T) 2^-n(max)` where `keep` holds, which it must not for any `x` greater than the
-    /// maximum or not greater than [`Rate::underflow`] says; 0 elsewhere.
-    fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s;
+    /// `exp(x / T) 2^-n(max)` for `x` greater than [`Rate::underflow`] says and not greater than the maximum;
+    /// anything for others.
+    fn exp_kept(self, simd: S, x: S::f32s) -> S::f32s;
+
+    /// The same where `keep` holds, and 0 elsewhere.
+    #[inline(always)]
+    fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
+        keep.select(self.exp_kept(simd, x), S::f32s::simd_from(simd, 0.0))
+    }
 }
 
 /// For any temperature and any logits.
@@ -97,6 +106,8 @@ pub(crate) struct General<S: Simd> {
 }
 
 impl<S: Simd> Exp<S> for General<S> {
+    const USUAL: bool = false;
+
     #[inline(always)]
     fn new(simd: S, max: S::f32s, rate: Rate) -> Self {
         let splat = |value| S::f32s::simd_from(simd, value);
@@ -107,7 +118,7 @@ impl<S: Simd> Exp<S> for General<S> {
     }
 
     #[inline(always)]
-    fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
+    fn exp_kept(self, simd: S, x: S::f32s) -> S::f32s {
         let x = x - self.shift;
         let rounded = x.mul_add(self.log2, self.round);
         let n = rounded - self.round;
@@ -122,7 +133,7 @@ impl<S: Simd> Exp<S> for General<S> {
         };
         let r = x.mul_add(self.low, r);
         let r = n.mul_add(-LN2_LOW, r);
-        scaled(simd, r, rounded, keep)
+        scaled::<S>(r, rounded)
     }
 }
 
@@ -133,13 +144,15 @@ pub(crate) struct Plain<S: Simd> {
 }
 
 impl<S: Simd> Exp<S> for Plain<S> {
+    const USUAL: bool = true;
+
     #[inline(always)]
     fn new(simd: S, max: S::f32s, _: Rate) -> Self {
         Self { round: round(simd, max * std::f32::consts::LOG2_E) }
     }
 
     #[inline(always)]
-    fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
+    fn exp_kept(self, _: S, x: S::f32s) -> S::f32s {
         let rounded = x.mul_add(std::f32::consts::LOG2_E, self.round);
         let n = rounded - self.round;
         // ln 2 in one part is wrong by 2e-9, which does not matter: of `n` times that, the part
@@ -149,7 +162,7 @@ impl<S: Simd> Exp<S> for Plain<S> {
         } else {
             n.mul_add(-LN2_LOW, n.mul_add(-LN2_HIGH, x))
         };
-        scaled(simd, r, rounded, keep)
+        scaled::<S>(r, rounded)
     }
 }
 
@@ -178,7 +191,7 @@ fn round<S: Simd>(simd: S, max: S::f32s) -> S::f32s {
 
 /// `e^r 2^n`, with `n` in the low bits of `rounded`.
 #[inline(always)]
-fn scaled<S: Simd>(simd: S, r: S::f32s, rounded: S::f32s, keep: S::mask32s) -> S::f32s {
+fn scaled<S: Simd>(r: S::f32s, rounded: S::f32s) -> S::f32s {
     let q = r.mul_add(C6, C5);
     let q = q.mul_add(r, C4);
     let q = q.mul_add(r, C3);
@@ -186,7 +199,5 @@ fn scaled<S: Simd>(simd: S, r: S::f32s, rounded: S::f32s, keep: S::mask32s) -> S
     let q = q.mul_add(r, 1.0);
     let p = q.mul_add(r, 1.0);
     // The bits of ROUND itself are all shifted out.
-    let (p, n): (S::u32s, S::u32s) = (p.bitcast(), rounded.bitcast());
-    // As integers, which makes one instruction of addition and choice.
-    keep.select(p + (n << 23), S::u32s::simd_from(simd, 0)).bitcast()
+    S::f32s::from_bits(p.to_bits() + (rounded.to_bits() << 23))
 }

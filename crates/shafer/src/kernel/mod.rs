@@ -95,9 +95,9 @@ pub(crate) trait Loops<F: Float>: Copy {
     /// the others; the sum of it.
     fn exp_above(self, row: &[F], out: &mut [F], cut: Cut<F>, rate: Rate, ahead: Ahead) -> f64;
 
-    /// As `exp_above` for the first `count` values, in place. There must be [`SLACK`] more, which may be
+    /// As `exp_above` for the first `count` values, which are all above the threshold, in place. There must be [`SLACK`] more, which may be
     /// overwritten.
-    fn exp_all(self, values: &mut [F], count: usize, max: F, rate: Rate) -> f64;
+    fn exp_all(self, values: &mut [F], count: usize, cut: Cut<F>, rate: Rate) -> f64;
 
     /// Multiplies every value by `factor`, and meanwhile asks for what comes after `row` in memory.
     fn scale(self, values: &mut [F], factor: f64, row: Option<&[F]>);

@@ -13,6 +13,9 @@ use crate::numerics::Sum;
 /// 131,072 terms is then as good as the sum of a few.
 const BLOCK: usize = 16;
 
+/// From so many blocks on, it is worth looking whether anything can underflow at all.
+const MANY: usize = 4;
+
 /// Logits of a page of memory: at its end the processor's own prefetching stops.
 const PAGE: usize = 1024;
 
@@ -99,11 +102,11 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     }
 
     #[inline(always)]
-    fn exp_all(self, values: &mut [f32], count: usize, max: f32, rate: Rate) -> f64 {
-        if rate.is_plain(max) {
-            exp_all::<S, Plain<S>>(self.0, values, count, max, rate)
+    fn exp_all(self, values: &mut [f32], count: usize, cut: Cut<f32>, rate: Rate) -> f64 {
+        if rate.is_plain(cut.max) {
+            exp_all::<S, Plain<S>>(self.0, values, count, cut, rate)
         } else {
-            exp_all::<S, General<S>>(self.0, values, count, max, rate)
+            exp_all::<S, General<S>>(self.0, values, count, cut, rate)
         }
     }
 
@@ -190,8 +193,8 @@ impl Loops<f32> for Anywhere {
         dispatch!(Level::new(), simd => Vectors(simd).exp_above(row, out, cut, rate, ahead))
     }
 
-    fn exp_all(self, values: &mut [f32], count: usize, max: f32, rate: Rate) -> f64 {
-        dispatch!(Level::new(), simd => Vectors(simd).exp_all(values, count, max, rate))
+    fn exp_all(self, values: &mut [f32], count: usize, cut: Cut<f32>, rate: Rate) -> f64 {
+        dispatch!(Level::new(), simd => Vectors(simd).exp_all(values, count, cut, rate))
     }
 
     fn scale(self, values: &mut [f32], factor: f64, row: Option<&[f32]>) {
@@ -444,9 +447,7 @@ fn exp_above<S: Simd, G: Exp<S>>(
                 zero.store_slice(output);
             }
         }
-        let (low, high) = sum.widen();
-        total[0] += low;
-        total[1] += high;
+        add::<S>(&mut total, sum);
     }
     if tail > 0 {
         let e = if let Some(before) = row.len().checked_sub(lanes) {
@@ -462,9 +463,7 @@ fn exp_above<S: Simd, G: Exp<S>>(
             out.copy_from_slice(&e.as_slice()[..tail]);
             e
         };
-        let (low, high) = e.widen();
-        total[0] += low;
-        total[1] += high;
+        add::<S>(&mut total, e);
     }
     (total[0] + total[1]).reduce_sum()
 }
@@ -474,16 +473,32 @@ fn exp_all<S: Simd, G: Exp<S>>(
     simd: S,
     values: &mut [f32],
     count: usize,
-    max: f32,
+    Cut { threshold, max }: Cut<f32>,
     rate: Rate,
 ) -> f64 {
     let lanes = S::f32s::LEN;
-    let bound = S::f32s::simd_from(simd, rate.underflow(max));
+    let block = BLOCK * lanes;
+    let underflow = rate.underflow(max);
+    let bound = S::f32s::simd_from(simd, underflow);
     let gibbs = G::new(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = [S::f64s::simd_from(simd, 0.0); 2];
     // Whole vectors only: what is added has a probability of 0.
     S::f32s::simd_from(simd, f32::NEG_INFINITY).store_slice(&mut values[count..count + lanes]);
-    for block in values[..count.next_multiple_of(lanes)].chunks_mut(BLOCK * lanes) {
+    let mut values = &mut values[..count.next_multiple_of(lanes)];
+    if G::USUAL && count >= MANY * block && threshold >= underflow {
+        let (certain, rest) = values.split_at_mut(count - count % block);
+        for block in certain.chunks_exact_mut(block) {
+            let mut sum = S::f32s::simd_from(simd, 0.0);
+            for vector in block.chunks_exact_mut(lanes) {
+                let e = gibbs.exp_kept(simd, S::f32s::from_slice(simd, vector));
+                sum += e;
+                e.store_slice(vector);
+            }
+            add::<S>(&mut total, sum);
+        }
+        values = rest;
+    }
+    for block in values.chunks_mut(block) {
         let mut sum = S::f32s::simd_from(simd, 0.0);
         for vector in block.chunks_exact_mut(lanes) {
             let x = S::f32s::from_slice(simd, vector);
@@ -491,11 +506,17 @@ fn exp_all<S: Simd, G: Exp<S>>(
             sum += e;
             e.store_slice(vector);
         }
-        let (low, high) = sum.widen();
-        total[0] += low;
-        total[1] += high;
+        add::<S>(&mut total, sum);
     }
     (total[0] + total[1]).reduce_sum()
+}
+
+/// Adds the lanes of a sum to a larger one.
+#[inline(always)]
+fn add<S: Simd>(total: &mut [S::f64s; 2], sum: S::f32s) {
+    let (low, high) = sum.widen();
+    total[0] += low;
+    total[1] += high;
 }
 
 #[inline(always)]

@@ -85,7 +85,8 @@ impl<F: Float> Scratch<F> {
 
     /// Turns the listed logits into probabilities.
     pub(crate) fn normalise(&mut self, count: usize, max: F, rate: Rate) -> Selection<F> {
-        let sum = F::LOOPS.exp_all(&mut self.values, count, max, rate);
+        let cut = Cut { threshold: F::NEG_INFINITY, max };
+        let sum = F::LOOPS.exp_all(&mut self.values, count, cut, rate);
         F::LOOPS.scale(&mut self.values[..count], 1.0 / sum, None);
         Selection::listed(count)
     }
