@@ -78,7 +78,7 @@ impl Rate {
 
 /// An exponential of logits: of a row, or of as many rows as there are lanes.
 pub(crate) trait Exp<S: Simd>: Copy {
-    /// Whether it is worth the code to be even faster.
+    /// Whether most rows take this one: only then is a second loop, without a mask, worth its code.
     const USUAL: bool;
 
     /// `max` is the largest logit that it will be used for, in each lane.

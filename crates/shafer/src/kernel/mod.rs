@@ -13,6 +13,7 @@ mod prefetch;
 mod single;
 mod stream;
 mod tile;
+mod vectors;
 
 pub(crate) use gibbs::Rate;
 pub(crate) use stream::{Stream, Word};

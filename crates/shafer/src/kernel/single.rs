@@ -1,13 +1,9 @@
 //! Vectorised loops over `f32` rows.
 
-use fearless_simd::{Level, dispatch, prelude::*};
+use fearless_simd::prelude::*;
 
-use super::gibbs::{Exp, General, Plain};
-use super::{
-    Above, Ahead, Cut, Float, Loops, Max, Rate, Scan, ShortRows, Stream, Task, prefetch, tile,
-};
-use crate::compressed::Entries;
-use crate::numerics::Sum;
+use super::gibbs::Exp;
+use super::{Above, Ahead, Cut, Max, Rate, Scan, prefetch};
 
 /// This many vectors of terms are added in `f32` before their sum goes on in `f64`: the sum of
 /// 131,072 terms is then as good as the sum of a few.
@@ -19,211 +15,8 @@ const MANY: usize = 4;
 /// Logits of a page of memory: at its end the processor's own prefetching stops.
 const PAGE: usize = 1024;
 
-impl Float for f32 {
-    const NEG_INFINITY: Self = f32::NEG_INFINITY;
-    const LOOPS: Anywhere = Anywhere;
-
-    type Anywhere = Anywhere;
-
-    fn run<T: Task<Self>>(task: T) -> T::Output {
-        dispatch!(Level::new(), simd => task.run(Vectors(simd)))
-    }
-
-    fn next_down(self) -> Self {
-        f32::next_down(self)
-    }
-
-    fn floor_from(value: f64) -> Self {
-        let nearest = value as f32;
-        if f64::from(nearest) > value { nearest.next_down() } else { nearest }
-    }
-
-    fn mean_floor(sum: Sum, count: usize) -> Self {
-        Self::floor_from(sum.value() / count as f64)
-    }
-}
-
-/// The loops for one instruction set, as part of a function that is compiled for it.
-#[derive(Clone, Copy)]
-struct Vectors<S>(S);
-
-impl<S: Simd> Loops<f32> for Vectors<S> {
-    #[inline(always)]
-    fn scan(self, row: &[f32]) -> Scan<f32> {
-        scan(self.0, row)
-    }
-
-    #[inline(always)]
-    fn max(self, row: &[f32]) -> Max<f32> {
-        max(self.0, row)
-    }
-
-    #[inline(always)]
-    fn below_infinity(self, row: &[f32]) -> bool {
-        below_infinity(self.0, row)
-    }
-
-    #[inline(always)]
-    fn weight_above(self, keys: &[f32], weights: &[f32], threshold: f32) -> Above {
-        weight_above(self.0, keys, weights, threshold)
-    }
-
-    #[inline(always)]
-    fn count_above(self, row: &[f32], threshold: f32) -> usize {
-        count_above(self.0, row, threshold)
-    }
-
-    #[inline(always)]
-    fn compact(
-        self,
-        row: &[f32],
-        threshold: f32,
-        columns: &mut [u32],
-        values: &mut [f32],
-        ahead: usize,
-    ) -> usize {
-        compact(self.0, row, threshold, columns, values, ahead)
-    }
-
-    #[inline(always)]
-    fn exp_above(
-        self,
-        row: &[f32],
-        out: &mut [f32],
-        cut: Cut<f32>,
-        rate: Rate,
-        ahead: Ahead,
-    ) -> f64 {
-        if rate.is_plain(cut.max) {
-            exp_above::<S, Plain<S>>(self.0, row, out, cut, rate, ahead)
-        } else {
-            exp_above::<S, General<S>>(self.0, row, out, cut, rate, ahead)
-        }
-    }
-
-    #[inline(always)]
-    fn exp_all(self, values: &mut [f32], count: usize, cut: Cut<f32>, rate: Rate) -> f64 {
-        if rate.is_plain(cut.max) {
-            exp_all::<S, Plain<S>>(self.0, values, count, cut, rate)
-        } else {
-            exp_all::<S, General<S>>(self.0, values, count, cut, rate)
-        }
-    }
-
-    #[inline(always)]
-    fn scale(self, values: &mut [f32], factor: f64, row: Option<&[f32]>) {
-        scale(self.0, values, factor as f32, row);
-    }
-
-    #[inline(always)]
-    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>, row: Option<&[f32]>) {
-        let factor = factor as f32;
-        match row {
-            None => out.push(values, |x| x * factor, |_| ()),
-            Some(row) => {
-                out.push(values, |x| x * factor, |i| prefetch::read(row, row.len() + i));
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn group_maxima(self, row: &[f32], maxima: &mut Vec<f32>) {
-        group_maxima(self.0, row, maxima);
-    }
-
-    #[inline(always)]
-    fn tile(self, rows: ShortRows<'_, f32>, out: &mut [f32]) -> Option<usize> {
-        tile::dense(self.0, rows, out)
-    }
-
-    #[inline(always)]
-    fn tile_compressed(
-        self,
-        rows: ShortRows<'_, f32>,
-        entries: &mut Entries<'_, f32>,
-    ) -> Option<usize> {
-        tile::compressed(self.0, rows, entries)
-    }
-}
-
-/// The loops for the instruction set that this machine is found to have, with every call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Anywhere;
-
-impl Loops<f32> for Anywhere {
-    fn scan(self, row: &[f32]) -> Scan<f32> {
-        dispatch!(Level::new(), simd => Vectors(simd).scan(row))
-    }
-
-    fn max(self, row: &[f32]) -> Max<f32> {
-        dispatch!(Level::new(), simd => Vectors(simd).max(row))
-    }
-
-    fn below_infinity(self, row: &[f32]) -> bool {
-        dispatch!(Level::new(), simd => Vectors(simd).below_infinity(row))
-    }
-
-    fn weight_above(self, keys: &[f32], weights: &[f32], threshold: f32) -> Above {
-        dispatch!(Level::new(), simd => Vectors(simd).weight_above(keys, weights, threshold))
-    }
-
-    fn count_above(self, row: &[f32], threshold: f32) -> usize {
-        dispatch!(Level::new(), simd => Vectors(simd).count_above(row, threshold))
-    }
-
-    fn compact(
-        self,
-        row: &[f32],
-        threshold: f32,
-        columns: &mut [u32],
-        values: &mut [f32],
-        ahead: usize,
-    ) -> usize {
-        dispatch!(Level::new(), simd => Vectors(simd).compact(row, threshold, columns, values, ahead))
-    }
-
-    fn exp_above(
-        self,
-        row: &[f32],
-        out: &mut [f32],
-        cut: Cut<f32>,
-        rate: Rate,
-        ahead: Ahead,
-    ) -> f64 {
-        dispatch!(Level::new(), simd => Vectors(simd).exp_above(row, out, cut, rate, ahead))
-    }
-
-    fn exp_all(self, values: &mut [f32], count: usize, cut: Cut<f32>, rate: Rate) -> f64 {
-        dispatch!(Level::new(), simd => Vectors(simd).exp_all(values, count, cut, rate))
-    }
-
-    fn scale(self, values: &mut [f32], factor: f64, row: Option<&[f32]>) {
-        dispatch!(Level::new(), simd => Vectors(simd).scale(values, factor, row));
-    }
-
-    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>, row: Option<&[f32]>) {
-        dispatch!(Level::new(), simd => Vectors(simd).scale_to(values, factor, out, row));
-    }
-
-    fn group_maxima(self, row: &[f32], maxima: &mut Vec<f32>) {
-        dispatch!(Level::new(), simd => Vectors(simd).group_maxima(row, maxima));
-    }
-
-    fn tile(self, rows: ShortRows<'_, f32>, out: &mut [f32]) -> Option<usize> {
-        dispatch!(Level::new(), simd => Vectors(simd).tile(rows, out))
-    }
-
-    fn tile_compressed(
-        self,
-        rows: ShortRows<'_, f32>,
-        entries: &mut Entries<'_, f32>,
-    ) -> Option<usize> {
-        dispatch!(Level::new(), simd => Vectors(simd).tile_compressed(rows, entries))
-    }
-}
-
 #[inline(always)]
-fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
+pub(super) fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
     let lanes = S::f32s::LEN;
     let load = |slice: &[f32]| S::f32s::from_slice(simd, slice);
     let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
@@ -260,7 +53,7 @@ fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
 }
 
 #[inline(always)]
-fn max<S: Simd>(simd: S, row: &[f32]) -> Max<f32> {
+pub(super) fn max<S: Simd>(simd: S, row: &[f32]) -> Max<f32> {
     let lanes = S::f32s::LEN;
     let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
     // Only there to carry a NaN or an infinity to the end.
@@ -292,7 +85,7 @@ fn max<S: Simd>(simd: S, row: &[f32]) -> Max<f32> {
 }
 
 #[inline(always)]
-fn below_infinity<S: Simd>(simd: S, row: &[f32]) -> bool {
+pub(super) fn below_infinity<S: Simd>(simd: S, row: &[f32]) -> bool {
     let infinity = S::f32s::simd_from(simd, f32::INFINITY);
     let mut all = S::mask32s::splat(simd, true);
     let mut vectors = row.chunks_exact(S::f32s::LEN);
@@ -303,7 +96,12 @@ fn below_infinity<S: Simd>(simd: S, row: &[f32]) -> bool {
 }
 
 #[inline(always)]
-fn weight_above<S: Simd>(simd: S, keys: &[f32], weights: &[f32], threshold: f32) -> Above {
+pub(super) fn weight_above<S: Simd>(
+    simd: S,
+    keys: &[f32],
+    weights: &[f32],
+    threshold: f32,
+) -> Above {
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, threshold);
     let zero = S::f32s::simd_from(simd, 0.0);
@@ -330,7 +128,7 @@ fn weight_above<S: Simd>(simd: S, keys: &[f32], weights: &[f32], threshold: f32)
 }
 
 #[inline(always)]
-fn count_above<S: Simd>(simd: S, row: &[f32], threshold: f32) -> usize {
+pub(super) fn count_above<S: Simd>(simd: S, row: &[f32], threshold: f32) -> usize {
     let bound = S::f32s::simd_from(simd, threshold);
     let mut count = 0;
     let mut vectors = row.chunks_exact(S::f32s::LEN);
@@ -342,7 +140,7 @@ fn count_above<S: Simd>(simd: S, row: &[f32], threshold: f32) -> usize {
 }
 
 #[inline(always)]
-fn compact<S: Simd>(
+pub(super) fn compact<S: Simd>(
     simd: S,
     row: &[f32],
     threshold: f32,
@@ -416,7 +214,7 @@ fn put<S: Simd>(
 }
 
 #[inline(always)]
-fn exp_above<S: Simd, G: Exp<S>>(
+pub(super) fn exp_above<S: Simd, G: Exp<S>>(
     simd: S,
     row: &[f32],
     out: &mut [f32],
@@ -469,7 +267,7 @@ fn exp_above<S: Simd, G: Exp<S>>(
 }
 
 #[inline(always)]
-fn exp_all<S: Simd, G: Exp<S>>(
+pub(super) fn exp_all<S: Simd, G: Exp<S>>(
     simd: S,
     values: &mut [f32],
     count: usize,
@@ -520,7 +318,7 @@ fn add<S: Simd>(total: &mut [S::f64s; 2], sum: S::f32s) {
 }
 
 #[inline(always)]
-fn scale<S: Simd>(simd: S, values: &mut [f32], factor: f32, row: Option<&[f32]>) {
+pub(super) fn scale<S: Simd>(simd: S, values: &mut [f32], factor: f32, row: Option<&[f32]>) {
     let lanes = S::f32s::LEN;
     let mut vectors = values.chunks_exact_mut(lanes);
     for (i, vector) in (&mut vectors).enumerate() {
@@ -535,7 +333,7 @@ fn scale<S: Simd>(simd: S, values: &mut [f32], factor: f32, row: Option<&[f32]>)
 }
 
 #[inline(always)]
-fn group_maxima<S: Simd>(simd: S, row: &[f32], maxima: &mut Vec<f32>) {
+pub(super) fn group_maxima<S: Simd>(simd: S, row: &[f32], maxima: &mut Vec<f32>) {
     let lanes = S::f32s::LEN;
     let mut groups = row.chunks_exact(8 * lanes);
     for group in &mut groups {
