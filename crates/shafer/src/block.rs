@@ -9,8 +9,6 @@ use crate::error::Result;
 use crate::in_order::Size;
 use crate::kernel::{Cut, Float, Loops, Rate, SLACK, ShortRows, TILE_CLASSES, Task};
 use crate::logits::Logits;
-#[cfg(feature = "parallel")]
-use crate::sink::put_above;
 use crate::sink::{CompressedSink, DenseSink, DenseStream, Group, Sink, SizeSink};
 use crate::transform::{Kept, Rule, Scratch, Selection};
 
@@ -26,10 +24,6 @@ const NEAR_AHEAD: usize = 1024;
 /// From so many logits on, distributions with their zeros are written past the caches, which would not
 /// hold them.
 const PAST_CACHES: usize = 1 << 23;
-
-/// So many rows of a block are worth being counted before they are written.
-#[cfg(feature = "parallel")]
-const LEAST_COUNTED: usize = 8;
 
 /// What a thread needs to work on blocks.
 pub(crate) struct Worker<'a, E: Element> {
@@ -54,7 +48,7 @@ impl<'a, E: Element> Worker<'a, E> {
             logits,
             rate: logits.rate(),
             skipped_blocks: 0,
-            scratch: Scratch::new(logits.classes()),
+            scratch: Scratch::default(),
             input: Vec::new(),
             output: Vec::new(),
             wide: CompressedRows::new(),
@@ -92,13 +86,12 @@ impl<'a, E: Element> Worker<'a, E> {
         Ok(vacuous)
     }
 
-    /// The distributions of some rows, added to compressed ones. A single row may be left to be scaled.
+    /// The distributions of some rows, added to compressed ones.
     pub(crate) fn compressed(
         &mut self,
         start: usize,
         count: usize,
         out: &mut CompressedRows<E>,
-        factor: Option<&mut f64>,
     ) -> Result<usize> {
         let classes = self.logits.classes();
         let rows = self.logits.block(start, count, &mut self.input);
@@ -108,18 +101,18 @@ impl<'a, E: Element> Worker<'a, E> {
         let Entries { ends, base, columns, values } = out.writer(rows.len() + SLACK);
         if let Some(values) = E::as_compute_mut(values) {
             let entries = Entries { ends, base, columns, values };
-            let mut sink = CompressedSink::new(entries, factor);
+            let mut sink = CompressedSink::new(entries);
             return block.write(&mut sink, &mut self.scratch);
         }
         self.wide.reset(classes);
         let entries = self.wide.writer(rows.len() + SLACK);
-        let vacuous = block.write(&mut CompressedSink::new(entries, None), &mut self.scratch)?;
+        let vacuous = block.write(&mut CompressedSink::new(entries), &mut self.scratch)?;
         out.add_wide(&self.wide);
         Ok(vacuous)
     }
 
-    /// Where each of some rows is cut off, in place of what was in `cuts`, and how much they keep in all. Or
-    /// nothing, where the rows can as well be written elsewhere and copied.
+    /// Where each of some rows is cut off, added to `cuts`, and how much they keep in all. Or nothing, where the rows
+    /// can as well be written elsewhere and copied.
     #[cfg(feature = "parallel")]
     pub(crate) fn cuts(
         &mut self,
@@ -127,13 +120,10 @@ impl<'a, E: Element> Worker<'a, E> {
         count: usize,
         cuts: &mut Vec<Cut<E::Compute>>,
     ) -> Option<Result<Size>> {
-        cuts.clear();
-        // Only where a threshold decides is the number known without the rows. Tiles are fast, and the last rows of
-        // a block are copied in any case.
+        // Only where a threshold decides is the number known without the rows, and tiles are fast.
         let classes = self.logits.classes();
         if self.rule.tile(self.rate).is_none()
             || classes <= TILE_CLASSES
-            || count < LEAST_COUNTED
             || E::as_compute(&[]).is_none()
         {
             return None;
@@ -157,15 +147,22 @@ impl<'a, E: Element> Worker<'a, E> {
             [] => self.logits.block(start, cuts.len(), &mut self.input),
             copied => copied,
         };
+        // Short rows are still in the cache, and to ask for others would only push them out. While a long one is
+        // scaled, it is time to ask for the next.
+        let long = cuts.len() == 1;
+        let distance = rows.len() * (1 + self.skipped_blocks);
+        let group = Group {
+            rows,
+            classes: self.logits.classes(),
+            cuts,
+            rate: self.rate,
+            ahead: if long { NEAR_AHEAD } else { 0 },
+            afterwards: long.then_some(distance),
+        };
         let Places { base, ends, columns, values } = place;
         if let Some(values) = E::as_compute_mut(values) {
-            E::Compute::run(WriteAbove {
-                rows,
-                cuts,
-                rate: self.rate,
-                place: Places { base, ends, columns, values },
-                scratch: &mut self.scratch,
-            });
+            let place = Places { base, ends, columns, values };
+            E::Compute::run(WriteAbove { group, place });
         }
     }
 
@@ -248,11 +245,8 @@ impl<F: Float> Task<F> for Choose<'_, F> {
 /// Writes rows to a place that has room for them and no more.
 #[cfg(feature = "parallel")]
 struct WriteAbove<'a, F> {
-    rows: &'a [F],
-    cuts: &'a [Cut<F>],
-    rate: Rate,
+    group: Group<'a, F>,
     place: Places<'a, F>,
-    scratch: &'a mut Scratch<F>,
 }
 
 #[cfg(feature = "parallel")]
@@ -261,23 +255,11 @@ impl<F: Float> Task<F> for WriteAbove<'_, F> {
 
     #[inline(always)]
     fn run(self, loops: impl Loops<F>) {
-        let Self { rows, cuts, rate, place, scratch } = self;
-        // The rows are in the cache; to ask for others would only push them out.
-        let ahead = 0;
-        let classes = rows.len() / cuts.len();
+        let Self { group, place } = self;
         let mut end = 0;
-        for ((row, &cut), to) in rows.chunks_exact(classes).zip(cuts).zip(place.ends) {
+        for ((row, &cut), to) in group.rows().zip(group.cuts).zip(place.ends) {
             let (columns, values) = (&mut place.columns[end..], &mut place.values[end..]);
-            end += if values.len() >= classes + SLACK {
-                put_above(row, cut, rate, ahead, columns, values, loops)
-            } else {
-                // Vectors would reach into the place of the next block.
-                let Scratch { columns: spare_columns, values: spare, .. } = &mut *scratch;
-                let count = put_above(row, cut, rate, ahead, spare_columns, spare, loops);
-                columns[..count].copy_from_slice(&spare_columns[..count]);
-                values[..count].copy_from_slice(&spare[..count]);
-                count
-            };
+            end += group.put_above(row, cut, columns, values, loops);
             *to = place.base + end;
         }
     }
@@ -324,8 +306,9 @@ impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
             }
             // Either all rows are listed or none is: that depends on the rule.
             if count > 0 {
-                let group = Group { rows, classes, cuts: &cuts[..count], rate, ahead };
-                sink.above(group, loops);
+                let cuts = &cuts[..count];
+                let afterwards = (ahead < classes).then_some(classes);
+                sink.above(Group { rows, classes, cuts, rate, ahead, afterwards }, loops);
             }
         }
         Ok(vacuous)

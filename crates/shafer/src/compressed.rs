@@ -1,15 +1,14 @@
 //! Sparse rows in compressed form.
 
 use crate::element::Element;
-#[cfg(feature = "parallel")]
-use crate::kernel::{Float, Loops, Stream};
 
 /// Rows that store what was kept and nothing else, as a CSR matrix does: row `i` has the classes
 /// `indices[indptr[i]..indptr[i + 1]]`, in ascending order, with the probabilities at the same
 /// places of `values`.
 ///
-/// A class that was kept stays in the support even if its probability underflows to 0. Memory is
-/// kept from one use to the next, so a buffer that is used again allocates nothing.
+/// The values are those of the dense form, to the bit. A class that was kept stays in the support even if
+/// its probability underflows to 0. Memory is kept from one use to the next, so a buffer that is used again
+/// allocates nothing.
 ///
 /// ```
 /// use shafer::{CompressedRows, Evidential, Logits, TransformExt};
@@ -261,20 +260,6 @@ pub(crate) struct Entries<'a, E> {
     pub(crate) values: &'a mut [E],
 }
 
-/// Rows on their way to where they belong.
-#[cfg(feature = "parallel")]
-#[derive(Debug, Default)]
-pub(crate) struct Unscaled<E> {
-    pub(crate) rows: CompressedRows<E>,
-    /// What their values must still be multiplied by. Then there is so much of them that they should be
-    /// written past the caches.
-    pub(crate) factor: Option<f64>,
-}
-
-/// So many entries are worth writing past the caches.
-#[cfg(feature = "parallel")]
-const LEAST_STREAMED: usize = 4096;
-
 /// Where some rows belong, with room for as many entries as they have.
 #[cfg(feature = "parallel")]
 pub(crate) struct Places<'a, E> {
@@ -307,23 +292,9 @@ impl<'a, E: Element> Places<'a, E> {
     }
 
     /// Puts rows there that have been computed elsewhere.
-    pub(crate) fn put(self, Unscaled { rows, factor }: &Unscaled<E>) {
-        // To wait for a fence takes longer than to copy a little.
-        let past_caches = factor.is_some() && rows.stored() >= LEAST_STREAMED;
-        match E::as_compute(rows.values()) {
-            Some(values) if past_caches && let Some(to) = E::as_compute_mut(self.values) => {
-                let factor = factor.unwrap_or(1.0);
-                E::Compute::LOOPS.scale_to(values, factor, &mut Stream::new(to), None);
-                Stream::new(self.columns).push(rows.indices(), |column| column, |_| ());
-            }
-            _ => {
-                self.columns.copy_from_slice(rows.indices());
-                self.values.copy_from_slice(rows.values());
-                if let (&Some(factor), Some(values)) = (factor, E::as_compute_mut(self.values)) {
-                    E::Compute::LOOPS.scale(values, factor, None);
-                }
-            }
-        }
+    pub(crate) fn put(self, rows: &CompressedRows<E>) {
+        self.columns.copy_from_slice(rows.indices());
+        self.values.copy_from_slice(rows.values());
         for (to, end) in self.ends.iter_mut().zip(&rows.indptr()[1..]) {
             *to = self.base + end;
         }

@@ -105,7 +105,7 @@ pub(crate) fn compressed<E: Element>(
     }
     let mut worker = Worker::new(rule, logits);
     for start in (0..rows).step_by(block_rows) {
-        report.vacuous += worker.compressed(start, block_rows.min(rows - start), out, None)?;
+        report.vacuous += worker.compressed(start, block_rows.min(rows - start), out)?;
     }
     Ok(report)
 }

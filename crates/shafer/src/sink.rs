@@ -2,7 +2,7 @@
 
 use crate::block::MAX_GROUP;
 use crate::compressed::Entries;
-use crate::kernel::{Ahead, Cut, Float, Loops, Rate, SLACK, ShortRows, Stream};
+use crate::kernel::{Ahead, Cut, Float, Loops, Next, Rate, SLACK, ShortRows, Stream};
 
 /// Packed rows, one a cut, of which what lies above the cut is kept.
 #[derive(Clone, Copy, Debug)]
@@ -13,10 +13,12 @@ pub(crate) struct Group<'a, F> {
     pub(crate) rate: Rate,
     /// How many elements later in memory comes what is next.
     pub(crate) ahead: usize,
+    /// The same for when a row is done with, if it is so long that the next could not be asked for before.
+    pub(crate) afterwards: Option<usize>,
 }
 
 impl<'a, F: Float> Group<'a, F> {
-    fn rows(&self) -> impl Iterator<Item = &'a [F]> + use<'a, F> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &'a [F]> + use<'a, F> {
         self.rows.chunks_exact(self.classes)
     }
 
@@ -37,9 +39,27 @@ impl<'a, F: Float> Group<'a, F> {
         sums
     }
 
-    /// A row that is long, and done with: the next one could not be asked for before.
-    fn done(&self, row: &'a [F]) -> Option<&'a [F]> {
-        (self.ahead < row.len()).then_some(row)
+    /// Writes the columns and the probabilities of what one of the rows keeps; the number of it.
+    #[inline(always)]
+    pub(crate) fn put_above(
+        &self,
+        row: &'a [F],
+        cut: Cut<F>,
+        columns: &mut [u32],
+        values: &mut [F],
+        loops: impl Loops<F>,
+    ) -> usize {
+        let (count, sum) = loops.compact_exp(row, cut, self.rate, columns, values, self.ahead);
+        // Whole vectors, where there is room: what comes after is not written yet.
+        let whole = count.next_multiple_of(SLACK).min(values.len());
+        loops.scale(&mut values[..whole], 1.0 / sum, self.next(row));
+        count
+    }
+
+    /// What is to be asked for when a row is done with.
+    #[inline(always)]
+    fn next(&self, row: &'a [F]) -> Option<Next<'a, F>> {
+        self.afterwards.map(|distance| Next { after: row, distance })
     }
 }
 
@@ -91,7 +111,7 @@ impl<F: Float> Sink<F> for DenseSink<'_, F> {
         let out = self.next(group.rows.len());
         let sums = group.exp_above(out, group.ahead, loops);
         for ((row, out), sum) in group.rows().zip(out.chunks_exact_mut(group.classes)).zip(sums) {
-            loops.scale(out, 1.0 / sum, group.done(row));
+            loops.scale(out, 1.0 / sum, group.next(row));
         }
     }
 }
@@ -128,7 +148,7 @@ impl<F: Float> Sink<F> for DenseStream<'_, F> {
         let sums = group.exp_above(self.room, 0, loops);
         for ((row, room), sum) in group.rows().zip(self.room.chunks_exact(group.classes)).zip(sums)
         {
-            loops.scale_to(room, 1.0 / sum, &mut self.out, group.done(row));
+            loops.scale_to(room, 1.0 / sum, &mut self.out, group.next(row));
         }
     }
 }
@@ -138,15 +158,12 @@ pub(crate) struct CompressedSink<'a, F> {
     entries: Entries<'a, F>,
     /// How many entries have been written.
     end: usize,
-    /// What the values of the row, which is then the only one, are still to be multiplied by, if that is
-    /// left to others.
-    factor: Option<&'a mut f64>,
 }
 
 impl<'a, F> CompressedSink<'a, F> {
     /// There must be room for all classes, and [`crate::kernel::SLACK`] more.
-    pub(crate) fn new(entries: Entries<'a, F>, factor: Option<&'a mut f64>) -> Self {
-        Self { entries, end: 0, factor }
+    pub(crate) fn new(entries: Entries<'a, F>) -> Self {
+        Self { entries, end: 0 }
     }
 
     fn end_row(&mut self, count: usize) {
@@ -169,51 +186,18 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
         let count = columns.len();
         self.entries.columns[self.end..][..count].copy_from_slice(columns);
         self.entries.values[self.end..][..count].copy_from_slice(probabilities);
-        if let Some(factor) = &mut self.factor {
-            **factor = 1.0;
-        }
         self.end_row(count);
     }
 
     #[inline(always)]
     fn above(&mut self, group: Group<'_, F>, loops: impl Loops<F>) {
-        let Group { rows, cuts, rate, ahead, .. } = group;
-        // The number of classes, had in this way, leaves the compiler a register more for the loops: 3%.
-        for (row, &cut) in rows.chunks_exact(rows.len() / cuts.len()).zip(cuts) {
+        for (row, &cut) in group.rows().zip(group.cuts) {
             let columns = &mut self.entries.columns[self.end..];
             let values = &mut self.entries.values[self.end..];
-            let count = match &mut self.factor {
-                None => put_above(row, cut, rate, ahead, columns, values, loops),
-                Some(factor) => {
-                    let count = loops.compact(row, cut.threshold, columns, values, ahead);
-                    **factor = 1.0 / loops.exp_all(values, count, cut, rate);
-                    count
-                }
-            };
+            let count = group.put_above(row, cut, columns, values, loops);
             self.end_row(count);
         }
     }
-}
-
-/// Writes the columns and the probabilities of what a row keeps; the number of it. There must be room for
-/// all classes, and [`SLACK`] more.
-#[inline(always)]
-pub(crate) fn put_above<F: Float>(
-    row: &[F],
-    cut: Cut<F>,
-    rate: Rate,
-    ahead: usize,
-    columns: &mut [u32],
-    values: &mut [F],
-    loops: impl Loops<F>,
-) -> usize {
-    let count = loops.compact(row, cut.threshold, columns, values, ahead);
-    let sum = loops.exp_all(values, count, cut, rate);
-    // Of a long row the next one could not be asked for before: now this one is done with.
-    let done = (ahead != 0 && ahead < row.len()).then_some(row);
-    // Whole vectors: what comes after is not written yet.
-    loops.scale(&mut values[..count.next_multiple_of(SLACK)], 1.0 / sum, done);
-    count
 }
 
 /// Counts what is kept.

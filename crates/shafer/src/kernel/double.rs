@@ -1,6 +1,6 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Ahead, Cut, Float, Loops, Max, Rate, Scan, ShortRows, Stream, Task};
+use super::{Above, Ahead, Cut, Float, Loops, Max, Next, Rate, Scan, ShortRows, Stream, Task};
 use crate::compressed::Entries;
 use crate::numerics::Sum;
 
@@ -84,9 +84,11 @@ impl Loops<f64> for Doubles {
     ) -> usize {
         let mut n = 0;
         for (column, &x) in row.iter().enumerate() {
-            columns[n] = column as u32;
-            values[n] = x;
-            n += usize::from(x > threshold);
+            if x > threshold {
+                columns[n] = column as u32;
+                values[n] = x;
+                n += 1;
+            }
         }
         n
     }
@@ -101,22 +103,41 @@ impl Loops<f64> for Doubles {
         sum
     }
 
-    fn exp_all(self, values: &mut [f64], count: usize, cut: Cut<f64>, rate: Rate) -> f64 {
+    fn compact_exp(
+        self,
+        row: &[f64],
+        cut: Cut<f64>,
+        rate: Rate,
+        columns: &mut [u32],
+        values: &mut [f64],
+        ahead: usize,
+    ) -> (usize, f64) {
+        let count = self.compact(row, cut.threshold, columns, values, ahead);
+        (count, self.exp_all(values, count, cut.max, rate))
+    }
+
+    fn exp_all(self, values: &mut [f64], count: usize, max: f64, rate: Rate) -> f64 {
         let mut sum = 0.0;
         for x in &mut values[..count] {
-            *x = ((*x - cut.max) * rate.exact()).exp();
+            *x = ((*x - max) * rate.exact()).exp();
             sum += *x;
         }
         sum
     }
 
-    fn scale(self, values: &mut [f64], factor: f64, _: Option<&[f64]>) {
+    fn scale(self, values: &mut [f64], factor: f64, _: Option<Next<'_, f64>>) {
         for x in values {
             *x *= factor;
         }
     }
 
-    fn scale_to(self, values: &[f64], factor: f64, out: &mut Stream<'_, f64>, _: Option<&[f64]>) {
+    fn scale_to(
+        self,
+        values: &[f64],
+        factor: f64,
+        out: &mut Stream<'_, f64>,
+        _: Option<Next<'_, f64>>,
+    ) {
         out.push(values, |x| x * factor, |_| ());
     }
 

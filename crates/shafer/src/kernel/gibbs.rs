@@ -76,26 +76,39 @@ impl Rate {
     }
 }
 
-/// An exponential of logits: of a row, or of as many rows as there are lanes.
-pub(crate) trait Exp<S: Simd>: Copy {
-    /// Whether most rows take this one: only then is a second loop, without a mask, worth its code.
-    const USUAL: bool;
-
+/// What a logit is turned into: in a row, or in as many rows as there are lanes.
+pub(crate) trait Term<S: Simd>: Copy {
     /// `max` is the largest logit that it will be used for, in each lane.
     fn new(simd: S, max: S::f32s, rate: Rate) -> Self;
 
-    /// `exp(x / T) 2^-n(max)` for `x` greater than [`Rate::underflow`] says and not greater than the maximum;
-    /// anything for others.
-    fn exp_kept(self, simd: S, x: S::f32s) -> S::f32s;
+    /// The term of `x` where that is greater than [`Rate::underflow`] says and not greater than the maximum; anything
+    /// elsewhere.
+    fn of(self, simd: S, x: S::f32s) -> S::f32s;
 
-    /// The same where `keep` holds, and 0 elsewhere.
+    /// The same, and 0 where it is not kept.
     #[inline(always)]
-    fn exp(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
-        keep.select(self.exp_kept(simd, x), S::f32s::simd_from(simd, 0.0))
+    fn of_kept(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
+        keep.select(self.of(simd, x), S::f32s::simd_from(simd, 0.0))
     }
 }
 
-/// For any temperature and any logits.
+/// The logit itself, wherever it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Unchanged;
+
+impl<S: Simd> Term<S> for Unchanged {
+    #[inline(always)]
+    fn new(_: S, _: S::f32s, _: Rate) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn of(self, _: S, x: S::f32s) -> S::f32s {
+        x
+    }
+}
+
+/// `exp(x / T) 2^-n(max)`, for any temperature and any logits.
 #[derive(Clone, Copy)]
 pub(crate) struct General<S: Simd> {
     high: S::f32s,
@@ -105,9 +118,7 @@ pub(crate) struct General<S: Simd> {
     round: S::f32s,
 }
 
-impl<S: Simd> Exp<S> for General<S> {
-    const USUAL: bool = false;
-
+impl<S: Simd> Term<S> for General<S> {
     #[inline(always)]
     fn new(simd: S, max: S::f32s, rate: Rate) -> Self {
         let splat = |value| S::f32s::simd_from(simd, value);
@@ -118,7 +129,7 @@ impl<S: Simd> Exp<S> for General<S> {
     }
 
     #[inline(always)]
-    fn exp_kept(self, simd: S, x: S::f32s) -> S::f32s {
+    fn of(self, simd: S, x: S::f32s) -> S::f32s {
         let x = x - self.shift;
         let rounded = x.mul_add(self.log2, self.round);
         let n = rounded - self.round;
@@ -137,22 +148,20 @@ impl<S: Simd> Exp<S> for General<S> {
     }
 }
 
-/// For a temperature of 1 and a maximum that is not far from 0, which is the usual case.
+/// The same for a temperature of 1 and a maximum that is not far from 0, which is the usual case.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain<S: Simd> {
     round: S::f32s,
 }
 
-impl<S: Simd> Exp<S> for Plain<S> {
-    const USUAL: bool = true;
-
+impl<S: Simd> Term<S> for Plain<S> {
     #[inline(always)]
     fn new(simd: S, max: S::f32s, _: Rate) -> Self {
         Self { round: round(simd, max * std::f32::consts::LOG2_E) }
     }
 
     #[inline(always)]
-    fn exp_kept(self, _: S, x: S::f32s) -> S::f32s {
+    fn of(self, _: S, x: S::f32s) -> S::f32s {
         let rounded = x.mul_add(std::f32::consts::LOG2_E, self.round);
         let n = rounded - self.round;
         // ln 2 in one part is wrong by 2e-9, which does not matter: of `n` times that, the part

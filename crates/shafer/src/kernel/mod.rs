@@ -16,6 +16,7 @@ mod tile;
 mod vectors;
 
 pub(crate) use gibbs::Rate;
+pub(crate) use prefetch::Next;
 pub(crate) use stream::{Stream, Word};
 pub(crate) use tile::{ShortRows, TILE_CLASSES, TileRule};
 
@@ -80,9 +81,9 @@ pub(crate) trait Loops<F: Float>: Copy {
     /// The number of values above `threshold`.
     fn count_above(self, row: &[F], threshold: F) -> usize;
 
-    /// The values above `threshold` and their columns, packed to the front of the two buffers,
-    /// which must be longer than the row by [`SLACK`]; the number of them. What lies `ahead`
-    /// elements later in memory is to be next.
+    /// The values above `threshold` and their columns, packed to the front of the two buffers, which must have room
+    /// for them; the number of them. What comes after them there may be overwritten. What lies `ahead` elements
+    /// later in memory is to be next.
     fn compact(
         self,
         row: &[F],
@@ -96,15 +97,33 @@ pub(crate) trait Loops<F: Float>: Copy {
     /// the others; the sum of it.
     fn exp_above(self, row: &[F], out: &mut [F], cut: Cut<F>, rate: Rate, ahead: Ahead) -> f64;
 
-    /// As `exp_above` for the first `count` values, which are all above the threshold, in place. There must be [`SLACK`] more, which may be
+    /// What `exp_above` writes for the values above the threshold, where `compact` would write these; their number,
+    /// and the same sum to the bit.
+    fn compact_exp(
+        self,
+        row: &[F],
+        cut: Cut<F>,
+        rate: Rate,
+        columns: &mut [u32],
+        values: &mut [F],
+        ahead: usize,
+    ) -> (usize, f64);
+
+    /// As `exp_above` for the first `count` values, all of them, in place. There must be [`SLACK`] more, which may be
     /// overwritten.
-    fn exp_all(self, values: &mut [F], count: usize, cut: Cut<F>, rate: Rate) -> f64;
+    fn exp_all(self, values: &mut [F], count: usize, max: F, rate: Rate) -> f64;
 
-    /// Multiplies every value by `factor`, and meanwhile asks for what comes after `row` in memory.
-    fn scale(self, values: &mut [F], factor: f64, row: Option<&[F]>);
+    /// Multiplies every value by `factor`, and meanwhile asks for what is next.
+    fn scale(self, values: &mut [F], factor: f64, next: Option<Next<'_, F>>);
 
-    /// Every value times `factor`, past the caches; meanwhile, asks for what comes after `row` in memory.
-    fn scale_to(self, values: &[F], factor: f64, out: &mut Stream<'_, F>, row: Option<&[F]>);
+    /// Every value times `factor`, past the caches; meanwhile, asks for what is next.
+    fn scale_to(
+        self,
+        values: &[F],
+        factor: f64,
+        out: &mut Stream<'_, F>,
+        next: Option<Next<'_, F>>,
+    );
 
     /// The largest value of each of several groups that partition the row, appended to `maxima`:
     /// about an eighth as many as there are values.
@@ -119,7 +138,7 @@ pub(crate) trait Loops<F: Float>: Copy {
     -> Option<usize>;
 }
 
-/// How many values past the end of a row [`Loops::compact`] may overwrite.
+/// How many values past the end of what is kept vectors may overwrite.
 pub(crate) const SLACK: usize = 16;
 
 /// How many elements later in memory what is next lies, to be read and to be written.

@@ -11,12 +11,15 @@ use std::arch::x86_64::{
 use fearless_simd::{Avx512, f32x16, mask8x64, prelude::*, u8x16, u8x64, u16x16, u32x16, u64x8};
 
 use super::prefetch;
-use super::tile::{AHEAD, Lanes, ShortRows, tiles};
+use super::tile::{AHEAD, Lanes, ShortRows, Values, tiles};
 use crate::compressed::Entries;
 
 /// Rows of a tile, and the most classes that they may have here.
 const ROWS: usize = 16;
 pub(super) const MOST_CLASSES: usize = 16;
+
+/// How far ahead to ask for where the ends of rows will be written.
+const AHEAD_ROWS: usize = 12 * ROWS;
 
 /// Where in a tile the classes of four rows are, for each four: a byte is enough.
 const PLACES: [[u8; 64]; 4] = {
@@ -56,25 +59,29 @@ pub(super) fn compressed(
         } else {
             ends.extend_from_slice(&row_ends[..rows]);
         }
-        let tile = &tile[..classes * ROWS];
+        for line in (0..ROWS).step_by(8) {
+            prefetch::write(ends.spare_capacity_mut(), AHEAD_ROWS + line);
+        }
         let (values, columns) = (&mut values[end..], &mut columns[end..]);
-        end += pick(avx512, tile, scale, kept, &mut places, values, columns);
+        end += pick(avx512, tile, classes, Lanes { scale, kept }, &mut places, values, columns);
     })
 }
 
 fearless_simd::kernel!(
-    /// Writes `tile[class * 16 + row] * scale[row]` for which bit `class` of `kept[row]` is set, and their classes, in
-    /// the order of rows; the number of them. There must be room for all, and a vector more.
+    /// Writes `tile[class * 16 + row] * scale[row]` for which bit `class` of `kept[row]` is set, and their classes, of
+    /// which there are `most`, in the order of rows; the number of them. There must be room for all, and a vector
+    /// more.
     #[inline(always)]
     fn pick(
         avx512: Avx512,
-        tile: &[f32],
-        scale: f32x16<Avx512>,
-        kept: u32x16<Avx512>,
+        tile: &Values,
+        most: usize,
+        lanes: Lanes<Avx512>,
         places: &mut Places,
         values: &mut [f32],
         columns: &mut [u32],
     ) -> usize {
+        let Lanes { scale, kept } = lanes;
         let mut count = 0;
         let halves: u16x16<_> = _mm512_cvtepi32_epi16(kept.into()).simd_into(avx512);
         let mut masks = [0; 32];
@@ -86,12 +93,11 @@ fearless_simd::kernel!(
             packed.store_slice(&mut places[count..count + 64]);
             count += mask.count_ones() as usize;
         }
-        let zero = f32x16::splat(avx512, 0.0);
-        let mut classes = [zero; MOST_CLASSES];
-        for (class, vector) in classes.iter_mut().zip(tile.chunks_exact(16)) {
-            *class = f32x16::from_slice(avx512, vector);
+        // All of them, of which some may be of other tiles: nobody looks at those.
+        let mut classes = [f32x16::splat(avx512, 0.0); MOST_CLASSES];
+        for (class, vector) in classes.iter_mut().enumerate() {
+            *vector = f32x16::from_slice(avx512, &tile[class * ROWS..(class + 1) * ROWS]);
         }
-        let most = tile.len() / ROWS;
         for start in (0..count).step_by(16) {
             let place = u8x16::from_slice(avx512, &places[start..start + 16]);
             let place = _mm512_cvtepu8_epi32(place.into());

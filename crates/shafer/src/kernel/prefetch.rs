@@ -4,6 +4,21 @@
 //! time runs, the memory would have nothing to do; asking for the next rows then is worth up to a
 //! third of the time. There is no safe way to ask.
 
+/// What will be read next: memory so many elements after the start of a slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next<'a, T> {
+    pub(crate) after: &'a [T],
+    pub(crate) distance: usize,
+}
+
+impl<T> Next<'_, T> {
+    /// Asks for the cache line of the `i`-th element.
+    #[inline(always)]
+    pub(crate) fn read(self, i: usize) {
+        read(self.after, self.distance + i);
+    }
+}
+
 /// Asks for the cache line `ahead` elements after the start of `slice`, to be read.
 #[inline(always)]
 pub(crate) fn read<T>(slice: &[T], ahead: usize) {

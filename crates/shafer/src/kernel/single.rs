@@ -2,15 +2,12 @@
 
 use fearless_simd::prelude::*;
 
-use super::gibbs::Exp;
-use super::{Above, Ahead, Cut, Max, Rate, Scan, prefetch};
+use super::gibbs::Term;
+use super::{Above, Ahead, Cut, Max, Next, Rate, Scan, prefetch};
 
 /// This many vectors of terms are added in `f32` before their sum goes on in `f64`: the sum of
 /// 131,072 terms is then as good as the sum of a few.
 const BLOCK: usize = 16;
-
-/// From so many blocks on, it is worth looking whether anything can underflow at all.
-const MANY: usize = 4;
 
 /// Logits of a page of memory: at its end the processor's own prefetching stops.
 const PAGE: usize = 1024;
@@ -139,63 +136,113 @@ pub(super) fn count_above<S: Simd>(simd: S, row: &[f32], threshold: f32) -> usiz
     count + vectors.remainder().iter().filter(|&&x| x > threshold).count()
 }
 
+/// `CERTAIN` if nothing above the threshold can underflow: then one comparison tells both.
 #[inline(always)]
-pub(super) fn compact<S: Simd>(
+pub(super) fn compact<S: Simd, T: Term<S>, const CERTAIN: bool>(
     simd: S,
     row: &[f32],
-    threshold: f32,
+    Cut { threshold, max }: Cut<f32>,
+    rate: Rate,
     columns: &mut [u32],
     values: &mut [f32],
     ahead: usize,
-) -> usize {
+) -> (usize, f64) {
     let lanes = S::f32s::LEN;
-    let bound = S::f32s::simd_from(simd, threshold);
+    let splat = |value: f32| S::f32s::simd_from(simd, value);
+    let (bound, lowest) = (splat(threshold), splat(threshold.max(rate.underflow(max))));
+    let term = T::new(simd, splat(max), rate);
     let lane = S::u32s::from_fn(simd, |lane| lane as u32);
     let step = S::u32s::simd_from(simd, lanes as u32);
+    let mut total = [S::f64s::simd_from(simd, 0.0); 2];
     let mut column = lane;
     let mut n = 0;
-    // Two vectors at a time, with one check that there is room: no more values are kept than have been read.
-    let mut pairs = row.chunks_exact(2 * lanes);
-    for pair in &mut pairs {
-        let (first, second) = pair.split_at(lanes);
-        prefetch::read(first, ahead);
-        prefetch::read(second, ahead);
-        let (x, y) = (S::f32s::from_slice(simd, first), S::f32s::from_slice(simd, second));
-        let (keep_x, keep_y) = (x.simd_gt(bound), y.simd_gt(bound));
-        let next = column + step;
-        if (keep_x | keep_y).any_true() {
-            let values = &mut values[n..n + 2 * lanes];
-            let columns = &mut columns[n..n + 2 * lanes];
-            prefetch::write(values, PAGE);
-            prefetch::write(columns, PAGE);
-            let middle = put::<S>(x, column, keep_x, values, columns);
-            if middle == lanes {
-                // Where that is the rule, as in softmax, there is twice as much to be written.
-                prefetch::write(values, PAGE + lanes);
-                prefetch::write(columns, PAGE + lanes);
+    let room = values.len().min(columns.len());
+    let (values, columns) = (&mut values[..room], &mut columns[..room]);
+    let (whole, tail) = row.split_at(row.len() - row.len() % lanes);
+    // The sums are those of `exp_above`, which adds zeros to them, so that both give the same bits.
+    for block in whole.chunks(BLOCK * lanes) {
+        let mut sum = splat(0.0);
+        // Two vectors at a time, with one check that there is room.
+        let mut pairs = block.chunks_exact(2 * lanes);
+        for pair in &mut pairs {
+            let (first, second) = pair.split_at(lanes);
+            prefetch::read(first, ahead);
+            prefetch::read(second, ahead);
+            let (x, y) = (S::f32s::from_slice(simd, first), S::f32s::from_slice(simd, second));
+            let (keep_x, keep_y) = (x.simd_gt(bound), y.simd_gt(bound));
+            let next = column + step;
+            if keep_x.to_bitmask() | keep_y.to_bitmask() != 0 {
+                if n + 2 * lanes <= room {
+                    let values = &mut values[n..n + 2 * lanes];
+                    let columns = &mut columns[n..n + 2 * lanes];
+                    prefetch::write(values, PAGE);
+                    prefetch::write(columns, PAGE);
+                    let e = add_term::<S, T, CERTAIN>(simd, term, x, keep_x, lowest, &mut sum);
+                    let middle = put::<S>(e, column, keep_x, values, columns);
+                    if middle == lanes {
+                        // Where that is the rule, as in softmax, there is twice as much to be written.
+                        prefetch::write(values, PAGE + lanes);
+                        prefetch::write(columns, PAGE + lanes);
+                    }
+                    let e = add_term::<S, T, CERTAIN>(simd, term, y, keep_y, lowest, &mut sum);
+                    let (values, columns) = (&mut values[middle..], &mut columns[middle..]);
+                    n += middle + put::<S>(e, next, keep_y, values, columns);
+                } else {
+                    for (x, column, keep) in [(x, column, keep_x), (y, next, keep_y)] {
+                        let e = add_term::<S, T, CERTAIN>(simd, term, x, keep, lowest, &mut sum);
+                        n += put_last::<S>(e, column, keep, &mut values[n..], &mut columns[n..]);
+                    }
+                }
             }
-            n += middle + put::<S>(y, next, keep_y, &mut values[middle..], &mut columns[middle..]);
+            column = next + step;
         }
-        column = next + step;
-    }
-    let mut done = row.len() - pairs.remainder().len();
-    if row.len() < lanes {
-        for (i, &x) in row.iter().enumerate() {
-            columns[n] = i as u32;
-            values[n] = x;
-            n += usize::from(x > threshold);
+        if !pairs.remainder().is_empty() {
+            let x = S::f32s::from_slice(simd, pairs.remainder());
+            let keep = x.simd_gt(bound);
+            let e = add_term::<S, T, CERTAIN>(simd, term, x, keep, lowest, &mut sum);
+            n += put_last::<S>(e, column, keep, &mut values[n..], &mut columns[n..]);
         }
-        done = row.len();
+        add::<S>(&mut total, sum);
     }
-    while done < row.len() {
+    if !tail.is_empty() {
         // With the last of what was there before, which is not kept twice.
-        let start = done.min(row.len() - lanes);
-        let x = S::f32s::from_slice(simd, &row[start..start + lanes]);
-        let keep = x.simd_gt(bound) & lane.simd_ge((done - start) as u32);
-        n += put::<S>(x, lane + start as u32, keep, &mut values[n..], &mut columns[n..]);
-        done = start + lanes;
+        let start = row.len().saturating_sub(lanes);
+        let x = if whole.is_empty() {
+            S::f32s::from_fn(simd, |i| row.get(i).copied().unwrap_or(f32::NEG_INFINITY))
+        } else {
+            S::f32s::from_slice(simd, &row[start..])
+        };
+        let new = lane.simd_ge((whole.len() - start) as u32);
+        let x = new.select(x, splat(f32::NEG_INFINITY));
+        let keep = x.simd_gt(bound);
+        let mut sum = splat(0.0);
+        let e = add_term::<S, T, CERTAIN>(simd, term, x, keep, lowest, &mut sum);
+        n += put_last::<S>(e, lane + start as u32, keep, &mut values[n..], &mut columns[n..]);
+        add::<S>(&mut total, sum);
     }
-    n
+    (n, (total[0] + total[1]).reduce_sum())
+}
+
+/// The terms of a vector, of which those that are kept are added to `sum`.
+#[inline(always)]
+fn add_term<S: Simd, T: Term<S>, const CERTAIN: bool>(
+    simd: S,
+    term: T,
+    x: S::f32s,
+    keep: S::mask32s,
+    lowest: S::f32s,
+    sum: &mut S::f32s,
+) -> S::f32s {
+    if CERTAIN {
+        // Not to add saves an instruction that would make zeros to be added.
+        let e = term.of(simd, x);
+        *sum = keep.select(*sum + e, *sum);
+        e
+    } else {
+        let e = term.of_kept(simd, x, x.simd_gt(lowest));
+        *sum += e;
+        e
+    }
 }
 
 /// Writes what is kept of a vector, and its columns; the number of it. The lanes after that are to be
@@ -213,8 +260,43 @@ fn put<S: Simd>(
     keep.to_bitmask().count_ones() as usize
 }
 
+/// The same where there may be no more room than for what is kept.
 #[inline(always)]
-pub(super) fn exp_above<S: Simd, G: Exp<S>>(
+fn put_last<S: Simd>(
+    x: S::f32s,
+    column: S::u32s,
+    keep: S::mask32s,
+    values: &mut [f32],
+    columns: &mut [u32],
+) -> usize {
+    if values.len() >= S::f32s::LEN {
+        put::<S>(x, column, keep, values, columns)
+    } else {
+        put_each(x.as_slice(), column.as_slice(), keep.to_bitmask(), values, columns)
+    }
+}
+
+/// The same, one by one.
+#[cold]
+fn put_each(
+    x: &[f32],
+    column: &[u32],
+    keep: u64,
+    values: &mut [f32],
+    columns: &mut [u32],
+) -> usize {
+    let kept = (0..x.len()).filter(|lane| keep >> lane & 1 == 1);
+    let mut n = 0;
+    for lane in kept {
+        values[n] = x[lane];
+        columns[n] = column[lane];
+        n += 1;
+    }
+    n
+}
+
+#[inline(always)]
+pub(super) fn exp_above<S: Simd, T: Term<S>>(
     simd: S,
     row: &[f32],
     out: &mut [f32],
@@ -225,7 +307,7 @@ pub(super) fn exp_above<S: Simd, G: Exp<S>>(
     let lanes = S::f32s::LEN;
     let bound = S::f32s::simd_from(simd, threshold.max(rate.underflow(max)));
     let zero = S::f32s::simd_from(simd, 0.0);
-    let gibbs = G::new(simd, S::f32s::simd_from(simd, max), rate);
+    let term = T::new(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = [S::f64s::simd_from(simd, 0.0); 2];
     let tail = row.len() % lanes;
     let whole = row.len() - tail;
@@ -238,7 +320,7 @@ pub(super) fn exp_above<S: Simd, G: Exp<S>>(
             let x = S::f32s::from_slice(simd, input);
             let keep = x.simd_gt(bound);
             if keep.any_true() {
-                let e = gibbs.exp(simd, x, keep);
+                let e = term.of_kept(simd, x, keep);
                 sum += e;
                 e.store_slice(output);
             } else {
@@ -251,13 +333,13 @@ pub(super) fn exp_above<S: Simd, G: Exp<S>>(
         let e = if let Some(before) = row.len().checked_sub(lanes) {
             // With the last of what was there before, whose values are the same again.
             let x = S::f32s::from_slice(simd, &row[before..]);
-            let e = gibbs.exp(simd, x, x.simd_gt(bound));
+            let e = term.of_kept(simd, x, x.simd_gt(bound));
             e.store_slice(&mut out[before..]);
             let lane = S::u32s::from_fn(simd, |lane| lane as u32);
             lane.simd_ge((lanes - tail) as u32).select(e, zero)
         } else {
             let x = S::f32s::from_fn(simd, |i| row.get(i).copied().unwrap_or(f32::NEG_INFINITY));
-            let e = gibbs.exp(simd, x, x.simd_gt(bound));
+            let e = term.of_kept(simd, x, x.simd_gt(bound));
             out.copy_from_slice(&e.as_slice()[..tail]);
             e
         };
@@ -267,40 +349,25 @@ pub(super) fn exp_above<S: Simd, G: Exp<S>>(
 }
 
 #[inline(always)]
-pub(super) fn exp_all<S: Simd, G: Exp<S>>(
+pub(super) fn exp_all<S: Simd, T: Term<S>>(
     simd: S,
     values: &mut [f32],
     count: usize,
-    Cut { threshold, max }: Cut<f32>,
+    max: f32,
     rate: Rate,
 ) -> f64 {
     let lanes = S::f32s::LEN;
-    let block = BLOCK * lanes;
-    let underflow = rate.underflow(max);
-    let bound = S::f32s::simd_from(simd, underflow);
-    let gibbs = G::new(simd, S::f32s::simd_from(simd, max), rate);
+    let bound = S::f32s::simd_from(simd, rate.underflow(max));
+    let term = T::new(simd, S::f32s::simd_from(simd, max), rate);
     let mut total = [S::f64s::simd_from(simd, 0.0); 2];
     // Whole vectors only: what is added has a probability of 0.
     S::f32s::simd_from(simd, f32::NEG_INFINITY).store_slice(&mut values[count..count + lanes]);
-    let mut values = &mut values[..count.next_multiple_of(lanes)];
-    if G::USUAL && count >= MANY * block && threshold >= underflow {
-        let (certain, rest) = values.split_at_mut(count - count % block);
-        for block in certain.chunks_exact_mut(block) {
-            let mut sum = S::f32s::simd_from(simd, 0.0);
-            for vector in block.chunks_exact_mut(lanes) {
-                let e = gibbs.exp_kept(simd, S::f32s::from_slice(simd, vector));
-                sum += e;
-                e.store_slice(vector);
-            }
-            add::<S>(&mut total, sum);
-        }
-        values = rest;
-    }
-    for block in values.chunks_mut(block) {
+    let values = &mut values[..count.next_multiple_of(lanes)];
+    for block in values.chunks_mut(BLOCK * lanes) {
         let mut sum = S::f32s::simd_from(simd, 0.0);
         for vector in block.chunks_exact_mut(lanes) {
             let x = S::f32s::from_slice(simd, vector);
-            let e = gibbs.exp(simd, x, x.simd_gt(bound));
+            let e = term.of_kept(simd, x, x.simd_gt(bound));
             sum += e;
             e.store_slice(vector);
         }
@@ -318,12 +385,17 @@ fn add<S: Simd>(total: &mut [S::f64s; 2], sum: S::f32s) {
 }
 
 #[inline(always)]
-pub(super) fn scale<S: Simd>(simd: S, values: &mut [f32], factor: f32, row: Option<&[f32]>) {
+pub(super) fn scale<S: Simd>(
+    simd: S,
+    values: &mut [f32],
+    factor: f32,
+    next: Option<Next<'_, f32>>,
+) {
     let lanes = S::f32s::LEN;
     let mut vectors = values.chunks_exact_mut(lanes);
     for (i, vector) in (&mut vectors).enumerate() {
-        if let Some(row) = row {
-            prefetch::read(row, row.len() + i * lanes);
+        if let Some(next) = next {
+            next.read(i * lanes);
         }
         (S::f32s::from_slice(simd, vector) * factor).store_slice(vector);
     }

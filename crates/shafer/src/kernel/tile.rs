@@ -2,7 +2,7 @@
 
 use fearless_simd::prelude::*;
 
-use super::gibbs::{Exp, FAR, General, Plain};
+use super::gibbs::{FAR, General, Plain, Term};
 #[cfg(target_arch = "x86_64")]
 use super::pick;
 use super::{Rate, SLACK, prefetch};
@@ -181,8 +181,8 @@ pub(super) fn tiles<S: Simd>(
         let rest = &rows[start..];
         let rows = &rest[..rest.len().min(classes * lanes)];
         let count = rows.len() / classes;
-        for line in rows.chunks(LINE) {
-            prefetch::read(line, AHEAD);
+        for line in (0..classes * lanes).step_by(LINE) {
+            prefetch::read(rest, AHEAD + line);
         }
         // Straight from where they are, but for the last.
         if rest.len() >= reach {
@@ -321,11 +321,11 @@ fn lanewise<S: Simd>(
     let lanes = if rate.is_plain(0.0) {
         let far = !max.max(-max).simd_lt(FAR);
         let shift = far.select(max, zero);
-        let gibbs = Plain::new(simd, max - shift, rate);
-        exp_above(simd, gibbs, tile, shift, max, threshold, rate, dropped)
+        let term = Plain::new(simd, max - shift, rate);
+        exp_above(simd, term, tile, shift, max, threshold, rate, dropped)
     } else {
-        let gibbs = General::new(simd, max, rate);
-        exp_above(simd, gibbs, tile, zero, max, threshold, rate, dropped)
+        let term = General::new(simd, max, rate);
+        exp_above(simd, term, tile, zero, max, threshold, rate, dropped)
     };
     Some((vacuous, lanes))
 }
@@ -335,7 +335,7 @@ fn lanewise<S: Simd>(
 #[allow(clippy::too_many_arguments, reason = "the second half of one function, for two types")]
 fn exp_above<S: Simd>(
     simd: S,
-    gibbs: impl Exp<S>,
+    term: impl Term<S>,
     tile: &mut [f32],
     shift: S::f32s,
     max: S::f32s,
@@ -353,7 +353,7 @@ fn exp_above<S: Simd>(
     for x in tile.chunks_exact_mut(lanes) {
         let logit = S::f32s::from_slice(simd, x);
         let keep = logit.simd_gt(threshold);
-        let e = gibbs.exp(simd, logit - shift, keep & logit.simd_gt(underflow));
+        let e = term.of_kept(simd, logit - shift, keep & logit.simd_gt(underflow));
         sum += e;
         kept |= keep.select(class, zero);
         class += class;

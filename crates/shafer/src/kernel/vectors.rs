@@ -2,10 +2,9 @@
 
 use fearless_simd::{Level, dispatch, prelude::*};
 
-use super::gibbs::{General, Plain};
+use super::gibbs::{General, Plain, Unchanged};
 use super::{
-    Above, Ahead, Cut, Float, Loops, Max, Rate, Scan, ShortRows, Stream, Task, prefetch, single,
-    tile,
+    Above, Ahead, Cut, Float, Loops, Max, Next, Rate, Scan, ShortRows, Stream, Task, single, tile,
 };
 use crate::compressed::Entries;
 use crate::numerics::Sum;
@@ -73,7 +72,29 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         values: &mut [f32],
         ahead: usize,
     ) -> usize {
-        single::compact(self.0, row, threshold, columns, values, ahead)
+        // Nothing is made of the maximum or of the temperature.
+        let cut = Cut { threshold, max: f32::INFINITY };
+        let rate = Rate::new(1.0);
+        single::compact::<S, Unchanged, true>(self.0, row, cut, rate, columns, values, ahead).0
+    }
+
+    #[inline(always)]
+    fn compact_exp(
+        self,
+        row: &[f32],
+        cut: Cut<f32>,
+        rate: Rate,
+        columns: &mut [u32],
+        values: &mut [f32],
+        ahead: usize,
+    ) -> (usize, f64) {
+        if !rate.is_plain(cut.max) {
+            single::compact::<S, General<S>, false>(self.0, row, cut, rate, columns, values, ahead)
+        } else if cut.threshold < rate.underflow(cut.max) {
+            single::compact::<S, Plain<S>, false>(self.0, row, cut, rate, columns, values, ahead)
+        } else {
+            single::compact::<S, Plain<S>, true>(self.0, row, cut, rate, columns, values, ahead)
+        }
     }
 
     #[inline(always)]
@@ -93,27 +114,31 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     }
 
     #[inline(always)]
-    fn exp_all(self, values: &mut [f32], count: usize, cut: Cut<f32>, rate: Rate) -> f64 {
-        if rate.is_plain(cut.max) {
-            single::exp_all::<S, Plain<S>>(self.0, values, count, cut, rate)
+    fn exp_all(self, values: &mut [f32], count: usize, max: f32, rate: Rate) -> f64 {
+        if rate.is_plain(max) {
+            single::exp_all::<S, Plain<S>>(self.0, values, count, max, rate)
         } else {
-            single::exp_all::<S, General<S>>(self.0, values, count, cut, rate)
+            single::exp_all::<S, General<S>>(self.0, values, count, max, rate)
         }
     }
 
     #[inline(always)]
-    fn scale(self, values: &mut [f32], factor: f64, row: Option<&[f32]>) {
-        single::scale(self.0, values, factor as f32, row);
+    fn scale(self, values: &mut [f32], factor: f64, next: Option<Next<'_, f32>>) {
+        single::scale(self.0, values, factor as f32, next);
     }
 
     #[inline(always)]
-    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>, row: Option<&[f32]>) {
+    fn scale_to(
+        self,
+        values: &[f32],
+        factor: f64,
+        out: &mut Stream<'_, f32>,
+        next: Option<Next<'_, f32>>,
+    ) {
         let factor = factor as f32;
-        match row {
+        match next {
             None => out.push(values, |x| x * factor, |_| ()),
-            Some(row) => {
-                out.push(values, |x| x * factor, |i| prefetch::read(row, row.len() + i));
-            }
+            Some(next) => out.push(values, |x| x * factor, |i| next.read(i)),
         }
     }
 
@@ -173,6 +198,18 @@ impl Loops<f32> for Anywhere {
         dispatch!(Level::new(), simd => Vectors(simd).compact(row, threshold, columns, values, ahead))
     }
 
+    fn compact_exp(
+        self,
+        row: &[f32],
+        cut: Cut<f32>,
+        rate: Rate,
+        columns: &mut [u32],
+        values: &mut [f32],
+        ahead: usize,
+    ) -> (usize, f64) {
+        dispatch!(Level::new(), simd => Vectors(simd).compact_exp(row, cut, rate, columns, values, ahead))
+    }
+
     fn exp_above(
         self,
         row: &[f32],
@@ -184,16 +221,22 @@ impl Loops<f32> for Anywhere {
         dispatch!(Level::new(), simd => Vectors(simd).exp_above(row, out, cut, rate, ahead))
     }
 
-    fn exp_all(self, values: &mut [f32], count: usize, cut: Cut<f32>, rate: Rate) -> f64 {
-        dispatch!(Level::new(), simd => Vectors(simd).exp_all(values, count, cut, rate))
+    fn exp_all(self, values: &mut [f32], count: usize, max: f32, rate: Rate) -> f64 {
+        dispatch!(Level::new(), simd => Vectors(simd).exp_all(values, count, max, rate))
     }
 
-    fn scale(self, values: &mut [f32], factor: f64, row: Option<&[f32]>) {
-        dispatch!(Level::new(), simd => Vectors(simd).scale(values, factor, row));
+    fn scale(self, values: &mut [f32], factor: f64, next: Option<Next<'_, f32>>) {
+        dispatch!(Level::new(), simd => Vectors(simd).scale(values, factor, next));
     }
 
-    fn scale_to(self, values: &[f32], factor: f64, out: &mut Stream<'_, f32>, row: Option<&[f32]>) {
-        dispatch!(Level::new(), simd => Vectors(simd).scale_to(values, factor, out, row));
+    fn scale_to(
+        self,
+        values: &[f32],
+        factor: f64,
+        out: &mut Stream<'_, f32>,
+        next: Option<Next<'_, f32>>,
+    ) {
+        dispatch!(Level::new(), simd => Vectors(simd).scale_to(values, factor, out, next));
     }
 
     fn group_maxima(self, row: &[f32], maxima: &mut Vec<f32>) {

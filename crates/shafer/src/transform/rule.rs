@@ -41,8 +41,9 @@ impl<F> Selection<F> {
     }
 }
 
-/// Memory that a row needs for a while, allocated once for many.
-#[derive(Debug)]
+/// Memory that a row needs for a while, allocated once for many, and only where it is needed: where one row is
+/// all there is, to have it would take as long as the transform.
+#[derive(Debug, Default)]
 pub(crate) struct Scratch<F> {
     pub(crate) columns: Vec<u32>,
     pub(crate) values: Vec<F>,
@@ -54,19 +55,17 @@ pub(crate) struct Scratch<F> {
 }
 
 impl<F: Float> Scratch<F> {
-    pub(crate) fn new(classes: usize) -> Self {
-        Self {
-            columns: vec![0; classes + SLACK],
-            values: vec![F::default(); classes + SLACK],
-            work: Vec::new(),
-            doubles: Vec::new(),
-            pairs: Vec::new(),
-            skipped: 0,
+    /// Makes room in `columns` and `values` for what a row of so many classes may keep.
+    pub(crate) fn make_room(&mut self, classes: usize) {
+        if self.values.len() < classes + SLACK {
+            self.columns.resize(classes + SLACK, 0);
+            self.values.resize(classes + SLACK, F::default());
         }
     }
 
     /// Lists the values of `row` above `threshold`; their number.
     pub(crate) fn list(&mut self, row: &[F], threshold: F) -> usize {
+        self.make_room(row.len());
         let ahead = row.len() + self.skipped;
         F::LOOPS.compact(row, threshold, &mut self.columns, &mut self.values, ahead)
     }
@@ -85,8 +84,7 @@ impl<F: Float> Scratch<F> {
 
     /// Turns the listed logits into probabilities.
     pub(crate) fn normalise(&mut self, count: usize, max: F, rate: Rate) -> Selection<F> {
-        let cut = Cut { threshold: F::NEG_INFINITY, max };
-        let sum = F::LOOPS.exp_all(&mut self.values, count, cut, rate);
+        let sum = F::LOOPS.exp_all(&mut self.values, count, max, rate);
         F::LOOPS.scale(&mut self.values[..count], 1.0 / sum, None);
         Selection::listed(count)
     }

@@ -321,10 +321,7 @@ pub fn compressed<E: Bits>(choice: Choice, batch: &Batch<E>) {
             let kept = indices.binary_search(&(k as u32)).is_ok();
             assert!(kept || b == 0.0, "{choice:?}: dense keeps class {k} of {row:?}");
             assert!(!kept || row[k] > f64::NEG_INFINITY);
-            // Sums over fewer terms round otherwise.
-            let computed: f64 = if size_of::<E>() == 8 { 1e-9 } else { 1e-5 };
-            let tolerance = (computed + E::EPSILON) * b + 2.0 * E::SMALLEST;
-            assert!((a - b).abs() <= tolerance, "{choice:?}: {a:e}, dense {b:e} for {row:?}");
+            assert!(a == b, "{choice:?}: {a:e}, dense {b:e} for {row:?}");
         }
         if let Some(kept) = exact_support(choice, row) {
             let kept: Vec<u32> =
