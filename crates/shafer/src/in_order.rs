@@ -14,8 +14,9 @@ use crate::compressed::{CompressedRows, Places};
 use crate::element::Element;
 use crate::error::{Error, Result};
 
-/// After so many looks at whose turn it is, somebody else may need the processor.
-const PATIENCE: usize = 1 << 12;
+/// After so many looks at whose turn it is, somebody else may need the processor: perhaps the thread whose turn it
+/// is, which would otherwise stand still for as long as the others look.
+const PATIENCE: usize = 1 << 6;
 
 /// The turn of nobody any more.
 const STOPPED: usize = usize::MAX;
