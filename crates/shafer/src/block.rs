@@ -147,8 +147,8 @@ impl<'a, E: Element> Worker<'a, E> {
             [] => self.logits.block(start, cuts.len(), &mut self.input),
             copied => copied,
         };
-        // Short rows are still in the cache, and to ask for others would only push them out. While a long one is
-        // scaled, it is time to ask for the next.
+        // While a long row is scaled, it is time to ask for the next. Short ones are still in the cache, if not in the
+        // nearest, and to ask for others would only push them out.
         let long = cuts.len() == 1;
         let distance = rows.len() * (1 + self.skipped_blocks);
         let group = Group {
@@ -156,7 +156,7 @@ impl<'a, E: Element> Worker<'a, E> {
             classes: self.logits.classes(),
             cuts,
             rate: self.rate,
-            ahead: if long { NEAR_AHEAD } else { 0 },
+            ahead: NEAR_AHEAD,
             afterwards: long.then_some(distance),
         };
         let Places { base, ends, columns, values } = place;

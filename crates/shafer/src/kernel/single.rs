@@ -130,6 +130,7 @@ pub(super) fn count_above<S: Simd>(simd: S, row: &[f32], threshold: f32) -> usiz
     let mut count = 0;
     let mut vectors = row.chunks_exact(S::f32s::LEN);
     for vector in &mut vectors {
+        prefetch::read(vector, PAGE);
         let above = S::f32s::from_slice(simd, vector).simd_gt(bound);
         count += above.to_bitmask().count_ones() as usize;
     }
@@ -158,6 +159,8 @@ pub(super) fn compact<S: Simd, T: Term<S>, const CERTAIN: bool>(
     let mut n = 0;
     let room = values.len().min(columns.len());
     let (values, columns) = (&mut values[..room], &mut columns[..room]);
+    // No farther than that: what comes after it may be written by another thread just now.
+    let far = |start: usize, ahead: usize| ahead.min(room - start - 1);
     let (whole, tail) = row.split_at(row.len() - row.len() % lanes);
     // The sums are those of `exp_above`, which adds zeros to them, so that both give the same bits.
     for block in whole.chunks(BLOCK * lanes) {
@@ -175,14 +178,14 @@ pub(super) fn compact<S: Simd, T: Term<S>, const CERTAIN: bool>(
                 if n + 2 * lanes <= room {
                     let values = &mut values[n..n + 2 * lanes];
                     let columns = &mut columns[n..n + 2 * lanes];
-                    prefetch::write(values, PAGE);
-                    prefetch::write(columns, PAGE);
+                    prefetch::write(values, far(n, PAGE));
+                    prefetch::write(columns, far(n, PAGE));
                     let e = add_term::<S, T, CERTAIN>(simd, term, x, keep_x, lowest, &mut sum);
                     let middle = put::<S>(e, column, keep_x, values, columns);
                     if middle == lanes {
                         // Where that is the rule, as in softmax, there is twice as much to be written.
-                        prefetch::write(values, PAGE + lanes);
-                        prefetch::write(columns, PAGE + lanes);
+                        prefetch::write(values, far(n, PAGE + lanes));
+                        prefetch::write(columns, far(n, PAGE + lanes));
                     }
                     let e = add_term::<S, T, CERTAIN>(simd, term, y, keep_y, lowest, &mut sum);
                     let (values, columns) = (&mut values[middle..], &mut columns[middle..]);
