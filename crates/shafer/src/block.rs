@@ -16,9 +16,7 @@ use crate::transform::{Kept, Rule, Scratch, Selection};
 const GROUP: usize = 1024;
 pub(crate) const MAX_GROUP: usize = 64;
 
-/// Rows longer than this would push each other out of the second-level cache if the next one was
-/// asked for while one is worked on; there, the near future must do.
-const FAR_AHEAD: usize = 1 << 15;
+/// Where the next few rows are not asked for while some are worked on, the near future must do.
 const NEAR_AHEAD: usize = 1024;
 
 /// From so many logits on, distributions with their zeros are written past the caches, which would not
@@ -282,7 +280,7 @@ impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
         // A few rows at a time: the choice for one overlaps with the reading of the next, and what
         // is to be read and written for the next few is asked for while these are computed.
         let group = (GROUP / classes).clamp(1, MAX_GROUP);
-        let ahead = if group * classes <= FAR_AHEAD { group * classes } else { NEAR_AHEAD };
+        let ahead = if group * classes <= S::FAR_AHEAD { group * classes } else { NEAR_AHEAD };
         let mut vacuous = 0;
         let last = (rows.len() - 1) / (group * classes);
         for (number, rows) in rows.chunks(group * classes).enumerate() {

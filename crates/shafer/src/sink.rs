@@ -65,6 +65,10 @@ impl<'a, F: Float> Group<'a, F> {
 
 /// Takes rows in order.
 pub(crate) trait Sink<F: Float> {
+    /// Of how many logits at the most the next few rows are asked for while some are worked on. With more, they would
+    /// push out of the caches what is being written.
+    const FAR_AHEAD: usize = 1 << 11;
+
     /// Short rows all at once, if there is a way and they are not at fault; the number of vacuous
     /// ones.
     fn tile(&mut self, rows: ShortRows<'_, F>) -> Option<usize>;
@@ -129,6 +133,9 @@ impl<'a, F: Float> DenseStream<'a, F> {
 }
 
 impl<F: Float> Sink<F> for DenseStream<'_, F> {
+    /// There is nothing to be pushed out but the rows themselves, of which the second-level cache holds two.
+    const FAR_AHEAD: usize = 1 << 15;
+
     fn tile(&mut self, _: ShortRows<'_, F>) -> Option<usize> {
         None
     }
