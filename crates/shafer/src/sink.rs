@@ -209,30 +209,33 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
 
 /// Counts what is kept.
 pub(crate) struct SizeSink<'a> {
-    sizes: std::slice::IterMut<'a, u32>,
+    /// Of the rows that are still to come.
+    sizes: &'a mut [u32],
 }
 
 impl<'a> SizeSink<'a> {
     pub(crate) fn new(sizes: &'a mut [u32]) -> Self {
-        Self { sizes: sizes.iter_mut() }
+        Self { sizes }
     }
 }
 
 impl<F: Float> Sink<F> for SizeSink<'_> {
-    fn tile(&mut self, _: ShortRows<'_, F>) -> Option<usize> {
-        None
+    fn tile(&mut self, rows: ShortRows<'_, F>) -> Option<usize> {
+        F::LOOPS.tile_sizes(rows, self.sizes)
     }
 
     fn listed(&mut self, columns: &[u32], _: &[F], _: usize) {
-        if let Some(size) = self.sizes.next() {
+        if let Some(size) = self.sizes.split_off_first_mut() {
             *size = columns.len() as u32;
         }
     }
 
     #[inline(always)]
     fn above(&mut self, group: Group<'_, F>, loops: impl Loops<F>) {
-        for ((row, cut), size) in group.rows().zip(group.cuts).zip(&mut self.sizes) {
-            *size = loops.count_above(row, cut.threshold) as u32;
+        for (row, cut) in group.rows().zip(group.cuts) {
+            if let Some(size) = self.sizes.split_off_first_mut() {
+                *size = loops.count_above(row, cut.threshold) as u32;
+            }
         }
     }
 }

@@ -152,4 +152,8 @@ impl Loops<f64> for Doubles {
     fn tile_compressed(self, _: ShortRows<'_, f64>, _: &mut Entries<'_, f64>) -> Option<usize> {
         None
     }
+
+    fn tile_sizes(self, _: ShortRows<'_, f64>, _: &mut [u32]) -> Option<usize> {
+        None
+    }
 }

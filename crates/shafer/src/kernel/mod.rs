@@ -136,6 +136,9 @@ pub(crate) trait Loops<F: Float>: Copy {
     /// The same in compressed form.
     fn tile_compressed(self, rows: ShortRows<'_, F>, entries: &mut Entries<'_, F>)
     -> Option<usize>;
+
+    /// And only how many classes are kept.
+    fn tile_sizes(self, rows: ShortRows<'_, F>, sizes: &mut [u32]) -> Option<usize>;
 }
 
 /// How many values past the end of what is kept vectors may overwrite.

@@ -87,6 +87,21 @@ pub(crate) fn dense<S: Simd>(simd: S, rows: ShortRows<'_, f32>, out: &mut [f32])
     })
 }
 
+/// See [`super::Loops::tile_sizes`].
+#[inline(always)]
+pub(crate) fn sizes<S: Simd>(
+    simd: S,
+    rows: ShortRows<'_, f32>,
+    sizes: &mut [u32],
+) -> Option<usize> {
+    let mut sizes = sizes.iter_mut();
+    tiles(simd, rows, 0.0, |_, Lanes { kept, .. }, rows| {
+        for (size, bits) in sizes.by_ref().take(rows).zip(kept.as_slice()) {
+            *size = bits.count_ones();
+        }
+    })
+}
+
 /// How far the vectors of a tile reach.
 #[inline(always)]
 fn reach<S: Simd>(classes: usize) -> usize {

@@ -160,6 +160,11 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     ) -> Option<usize> {
         tile::compressed(self.0, rows, entries)
     }
+
+    #[inline(always)]
+    fn tile_sizes(self, rows: ShortRows<'_, f32>, sizes: &mut [u32]) -> Option<usize> {
+        tile::sizes(self.0, rows, sizes)
+    }
 }
 
 /// The loops for the instruction set that this machine is found to have, with every call.
@@ -253,5 +258,9 @@ impl Loops<f32> for Anywhere {
         entries: &mut Entries<'_, f32>,
     ) -> Option<usize> {
         dispatch!(Level::new(), simd => Vectors(simd).tile_compressed(rows, entries))
+    }
+
+    fn tile_sizes(self, rows: ShortRows<'_, f32>, sizes: &mut [u32]) -> Option<usize> {
+        dispatch!(Level::new(), simd => Vectors(simd).tile_sizes(rows, sizes))
     }
 }
