@@ -145,17 +145,13 @@ impl<'a, E: Element> Worker<'a, E> {
             [] => self.logits.block(start, cuts.len(), &mut self.input),
             copied => copied,
         };
-        // While a long row is scaled, it is time to ask for the next. Short ones are still in the cache, if not in the
-        // nearest, and to ask for others would only push them out.
-        let long = cuts.len() == 1;
-        let distance = rows.len() * (1 + self.skipped_blocks);
         let group = Group {
             rows,
             classes: self.logits.classes(),
             cuts,
             rate: self.rate,
             ahead: NEAR_AHEAD,
-            afterwards: long.then_some(distance),
+            afterwards: None,
         };
         let Places { base, ends, columns, values } = place;
         if let Some(values) = E::as_compute_mut(values) {
@@ -281,13 +277,13 @@ impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
         // is to be read and written for the next few is asked for while these are computed.
         let group = (GROUP / classes).clamp(1, MAX_GROUP);
         let ahead = if group * classes <= S::FAR_AHEAD { group * classes } else { NEAR_AHEAD };
+        let mut cuts = [Cut::default(); MAX_GROUP];
         let mut vacuous = 0;
         let last = (rows.len() - 1) / (group * classes);
         for (number, rows) in rows.chunks(group * classes).enumerate() {
             // After the last few comes the next block; those between belong to other threads.
             let skips = number == last && ahead == group * classes;
             let ahead = if skips { rows.len() + skipped } else { ahead };
-            let mut cuts = [Cut::default(); MAX_GROUP];
             let mut count = 0;
             for (i, row) in rows.chunks_exact(classes).enumerate() {
                 let selection = block.select(number * group + i, row, scratch, loops)?;

@@ -52,7 +52,7 @@ impl<'a, F: Float> Group<'a, F> {
         let (count, sum) = loops.compact_exp(row, cut, self.rate, columns, values, self.ahead);
         // Whole vectors, where there is room: what comes after is not written yet.
         let whole = count.next_multiple_of(SLACK).min(values.len());
-        loops.scale(&mut values[..whole], 1.0 / sum, self.next(row));
+        loops.scale(&mut values[..whole], 1.0 / sum, None);
         count
     }
 

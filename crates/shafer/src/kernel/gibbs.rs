@@ -92,22 +92,6 @@ pub(crate) trait Term<S: Simd>: Copy {
     }
 }
 
-/// The logit itself, wherever it is.
-#[derive(Clone, Copy)]
-pub(crate) struct Unchanged;
-
-impl<S: Simd> Term<S> for Unchanged {
-    #[inline(always)]
-    fn new(_: S, _: S::f32s, _: Rate) -> Self {
-        Self
-    }
-
-    #[inline(always)]
-    fn of(self, _: S, x: S::f32s) -> S::f32s {
-        x
-    }
-}
-
 /// `exp(x / T) 2^-n(max)`, for any temperature and any logits.
 #[derive(Clone, Copy)]
 pub(crate) struct General<S: Simd> {

@@ -7,6 +7,7 @@
 
 mod double;
 mod gibbs;
+mod pack;
 #[cfg(target_arch = "x86_64")]
 mod pick;
 mod prefetch;

@@ -38,6 +38,24 @@ pub(crate) fn read<T>(slice: &[T], ahead: usize) {
     let _ = (slice, ahead);
 }
 
+/// The same into the second-level cache only: for what comes from memory in order, and is used a page later. Some
+/// processors bring that nearer themselves, and have their hands full if it is asked for as well.
+#[inline(always)]
+pub(crate) fn read_later<T>(slice: &[T], ahead: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        let address = slice.as_ptr().wrapping_add(ahead).cast();
+        // SAFETY: as in `read`.
+        #[allow(unsafe_code, reason = "worth up to a tenth of the time where rows are long")]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T1>(address);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, ahead);
+}
+
 /// Asks for the cache line `ahead` elements after the start of `slice`, to be written.
 #[inline(always)]
 pub(crate) fn write<T>(slice: &[T], ahead: usize) {

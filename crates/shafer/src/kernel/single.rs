@@ -7,10 +7,10 @@ use super::{Above, Ahead, Cut, Max, Next, Rate, Scan, prefetch};
 
 /// This many vectors of terms are added in `f32` before their sum goes on in `f64`: the sum of
 /// 131,072 terms is then as good as the sum of a few.
-const BLOCK: usize = 16;
+pub(super) const BLOCK: usize = 16;
 
 /// Logits of a page of memory: at its end the processor's own prefetching stops.
-const PAGE: usize = 1024;
+pub(super) const PAGE: usize = 1024;
 
 #[inline(always)]
 pub(super) fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
@@ -22,7 +22,7 @@ pub(super) fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
     let mut quads = row.chunks_exact(4 * lanes);
     for quad in &mut quads {
         for i in 0..4 {
-            prefetch::read(&quad[i * lanes..], PAGE);
+            prefetch::read_later(&quad[i * lanes..], PAGE);
             let x = load(&quad[i * lanes..][..lanes]);
             max[i] = max[i].max(x);
             let (low, high) = x.widen();
@@ -58,7 +58,7 @@ pub(super) fn max<S: Simd>(simd: S, row: &[f32]) -> Max<f32> {
     let mut quads = row.chunks_exact(4 * lanes);
     for quad in &mut quads {
         for i in 0..4 {
-            prefetch::read(&quad[i * lanes..], PAGE);
+            prefetch::read_later(&quad[i * lanes..], PAGE);
             let x = S::f32s::from_slice(simd, &quad[i * lanes..][..lanes]);
             max[i] = max[i].max(x);
             sum[i] += x;
@@ -135,167 +135,6 @@ pub(super) fn count_above<S: Simd>(simd: S, row: &[f32], threshold: f32) -> usiz
         count += above.to_bitmask().count_ones() as usize;
     }
     count + vectors.remainder().iter().filter(|&&x| x > threshold).count()
-}
-
-/// `CERTAIN` if nothing above the threshold can underflow: then one comparison tells both.
-#[inline(always)]
-pub(super) fn compact<S: Simd, T: Term<S>, const CERTAIN: bool>(
-    simd: S,
-    row: &[f32],
-    Cut { threshold, max }: Cut<f32>,
-    rate: Rate,
-    columns: &mut [u32],
-    values: &mut [f32],
-    ahead: usize,
-) -> (usize, f64) {
-    let lanes = S::f32s::LEN;
-    let splat = |value: f32| S::f32s::simd_from(simd, value);
-    let (bound, lowest) = (splat(threshold), splat(threshold.max(rate.underflow(max))));
-    let term = T::new(simd, splat(max), rate);
-    let lane = S::u32s::from_fn(simd, |lane| lane as u32);
-    let step = S::u32s::simd_from(simd, lanes as u32);
-    let mut total = [S::f64s::simd_from(simd, 0.0); 2];
-    let mut column = lane;
-    let mut n = 0;
-    let room = values.len().min(columns.len());
-    let (values, columns) = (&mut values[..room], &mut columns[..room]);
-    // No farther than that: what comes after it may be written by another thread just now.
-    let far = |start: usize, ahead: usize| ahead.min(room - start - 1);
-    let (whole, tail) = row.split_at(row.len() - row.len() % lanes);
-    // The sums are those of `exp_above`, which adds zeros to them, so that both give the same bits.
-    for block in whole.chunks(BLOCK * lanes) {
-        let mut sum = splat(0.0);
-        // Two vectors at a time, with one check that there is room.
-        let mut pairs = block.chunks_exact(2 * lanes);
-        for pair in &mut pairs {
-            let (first, second) = pair.split_at(lanes);
-            prefetch::read(first, ahead);
-            prefetch::read(second, ahead);
-            let (x, y) = (S::f32s::from_slice(simd, first), S::f32s::from_slice(simd, second));
-            let (keep_x, keep_y) = (x.simd_gt(bound), y.simd_gt(bound));
-            let next = column + step;
-            if keep_x.to_bitmask() | keep_y.to_bitmask() != 0 {
-                if n + 2 * lanes <= room {
-                    let values = &mut values[n..n + 2 * lanes];
-                    let columns = &mut columns[n..n + 2 * lanes];
-                    prefetch::write(values, far(n, PAGE));
-                    prefetch::write(columns, far(n, PAGE));
-                    let e = add_term::<S, T, CERTAIN>(simd, term, x, keep_x, lowest, &mut sum);
-                    let middle = put::<S>(e, column, keep_x, values, columns);
-                    if middle == lanes {
-                        // Where that is the rule, as in softmax, there is twice as much to be written.
-                        prefetch::write(values, far(n, PAGE + lanes));
-                        prefetch::write(columns, far(n, PAGE + lanes));
-                    }
-                    let e = add_term::<S, T, CERTAIN>(simd, term, y, keep_y, lowest, &mut sum);
-                    let (values, columns) = (&mut values[middle..], &mut columns[middle..]);
-                    n += middle + put::<S>(e, next, keep_y, values, columns);
-                } else {
-                    for (x, column, keep) in [(x, column, keep_x), (y, next, keep_y)] {
-                        let e = add_term::<S, T, CERTAIN>(simd, term, x, keep, lowest, &mut sum);
-                        n += put_last::<S>(e, column, keep, &mut values[n..], &mut columns[n..]);
-                    }
-                }
-            }
-            column = next + step;
-        }
-        if !pairs.remainder().is_empty() {
-            let x = S::f32s::from_slice(simd, pairs.remainder());
-            let keep = x.simd_gt(bound);
-            let e = add_term::<S, T, CERTAIN>(simd, term, x, keep, lowest, &mut sum);
-            n += put_last::<S>(e, column, keep, &mut values[n..], &mut columns[n..]);
-        }
-        add::<S>(&mut total, sum);
-    }
-    if !tail.is_empty() {
-        // With the last of what was there before, which is not kept twice.
-        let start = row.len().saturating_sub(lanes);
-        let x = if whole.is_empty() {
-            S::f32s::from_fn(simd, |i| row.get(i).copied().unwrap_or(f32::NEG_INFINITY))
-        } else {
-            S::f32s::from_slice(simd, &row[start..])
-        };
-        let new = lane.simd_ge((whole.len() - start) as u32);
-        let x = new.select(x, splat(f32::NEG_INFINITY));
-        let keep = x.simd_gt(bound);
-        let mut sum = splat(0.0);
-        let e = add_term::<S, T, CERTAIN>(simd, term, x, keep, lowest, &mut sum);
-        n += put_last::<S>(e, lane + start as u32, keep, &mut values[n..], &mut columns[n..]);
-        add::<S>(&mut total, sum);
-    }
-    (n, (total[0] + total[1]).reduce_sum())
-}
-
-/// The terms of a vector, of which those that are kept are added to `sum`.
-#[inline(always)]
-fn add_term<S: Simd, T: Term<S>, const CERTAIN: bool>(
-    simd: S,
-    term: T,
-    x: S::f32s,
-    keep: S::mask32s,
-    lowest: S::f32s,
-    sum: &mut S::f32s,
-) -> S::f32s {
-    if CERTAIN {
-        // Not to add saves an instruction that would make zeros to be added.
-        let e = term.of(simd, x);
-        *sum = keep.select(*sum + e, *sum);
-        e
-    } else {
-        let e = term.of_kept(simd, x, x.simd_gt(lowest));
-        *sum += e;
-        e
-    }
-}
-
-/// Writes what is kept of a vector, and its columns; the number of it. The lanes after that are to be
-/// overwritten by what comes next.
-#[inline(always)]
-fn put<S: Simd>(
-    x: S::f32s,
-    column: S::u32s,
-    keep: S::mask32s,
-    values: &mut [f32],
-    columns: &mut [u32],
-) -> usize {
-    x.compress(keep).store_slice(&mut values[..S::f32s::LEN]);
-    column.compress(keep).store_slice(&mut columns[..S::f32s::LEN]);
-    keep.to_bitmask().count_ones() as usize
-}
-
-/// The same where there may be no more room than for what is kept.
-#[inline(always)]
-fn put_last<S: Simd>(
-    x: S::f32s,
-    column: S::u32s,
-    keep: S::mask32s,
-    values: &mut [f32],
-    columns: &mut [u32],
-) -> usize {
-    if values.len() >= S::f32s::LEN {
-        put::<S>(x, column, keep, values, columns)
-    } else {
-        put_each(x.as_slice(), column.as_slice(), keep.to_bitmask(), values, columns)
-    }
-}
-
-/// The same, one by one.
-#[cold]
-fn put_each(
-    x: &[f32],
-    column: &[u32],
-    keep: u64,
-    values: &mut [f32],
-    columns: &mut [u32],
-) -> usize {
-    let kept = (0..x.len()).filter(|lane| keep >> lane & 1 == 1);
-    let mut n = 0;
-    for lane in kept {
-        values[n] = x[lane];
-        columns[n] = column[lane];
-        n += 1;
-    }
-    n
 }
 
 #[inline(always)]
@@ -381,7 +220,7 @@ pub(super) fn exp_all<S: Simd, T: Term<S>>(
 
 /// Adds the lanes of a sum to a larger one.
 #[inline(always)]
-fn add<S: Simd>(total: &mut [S::f64s; 2], sum: S::f32s) {
+pub(super) fn add<S: Simd>(total: &mut [S::f64s; 2], sum: S::f32s) {
     let (low, high) = sum.widen();
     total[0] += low;
     total[1] += high;

@@ -2,9 +2,10 @@
 
 use fearless_simd::{Level, dispatch, prelude::*};
 
-use super::gibbs::{General, Plain, Unchanged};
+use super::gibbs::{General, Plain};
 use super::{
-    Above, Ahead, Cut, Float, Loops, Max, Next, Rate, Scan, ShortRows, Stream, Task, single, tile,
+    Above, Ahead, Cut, Float, Loops, Max, Next, Rate, Scan, ShortRows, Stream, Task, pack, single,
+    tile,
 };
 use crate::compressed::Entries;
 use crate::numerics::Sum;
@@ -25,12 +26,26 @@ impl Float for f32 {
 
     fn floor_from(value: f64) -> Self {
         let nearest = value as f32;
-        if f64::from(nearest) > value { nearest.next_down() } else { nearest }
+        // Every other mean is rounded up: a branch would often be mispredicted, and the work begun behind it lost.
+        let too_high = i32::from(f64::from(nearest) > value);
+        from_order(order(nearest) - too_high)
     }
 
     fn mean_floor(sum: Sum, count: usize) -> Self {
         Self::floor_from(sum.value() / count as f64)
     }
+}
+
+/// Integers in the order of the floats; both zeros are 0.
+fn order(x: f32) -> i32 {
+    let bits = x.to_bits() as i32;
+    if bits < 0 { -(bits & i32::MAX) } else { bits }
+}
+
+/// And back.
+fn from_order(order: i32) -> f32 {
+    let sign = if order < 0 { 1 << 31 } else { 0 };
+    f32::from_bits(order.unsigned_abs() | sign)
 }
 
 /// The loops for one instruction set, as part of a function that is compiled for it.
@@ -72,10 +87,7 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         values: &mut [f32],
         ahead: usize,
     ) -> usize {
-        // Nothing is made of the maximum or of the temperature.
-        let cut = Cut { threshold, max: f32::INFINITY };
-        let rate = Rate::new(1.0);
-        single::compact::<S, Unchanged, true>(self.0, row, cut, rate, columns, values, ahead).0
+        pack::pack(self.0, row, threshold, columns, values, ahead)
     }
 
     #[inline(always)]
@@ -88,12 +100,10 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         values: &mut [f32],
         ahead: usize,
     ) -> (usize, f64) {
-        if !rate.is_plain(cut.max) {
-            single::compact::<S, General<S>, false>(self.0, row, cut, rate, columns, values, ahead)
-        } else if cut.threshold < rate.underflow(cut.max) {
-            single::compact::<S, Plain<S>, false>(self.0, row, cut, rate, columns, values, ahead)
+        if rate.is_plain(cut.max) {
+            pack::pack_exp::<S, Plain<S>>(self.0, row, cut, rate, columns, values, ahead)
         } else {
-            single::compact::<S, Plain<S>, true>(self.0, row, cut, rate, columns, values, ahead)
+            pack::pack_exp::<S, General<S>>(self.0, row, cut, rate, columns, values, ahead)
         }
     }
 

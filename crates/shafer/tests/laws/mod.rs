@@ -289,6 +289,15 @@ pub fn dense<E: Bits>(choice: Choice, batch: &Batch<E>) {
     }
 }
 
+/// How far a compressed row may be from a dense one, whose value is `p`: what is computed in `f32` is added in another
+/// order if the row is long, and then rounded.
+fn layout_tolerance<E: Bits>(classes: usize, p: f64) -> f64 {
+    if classes < 256 || size_of::<E>() == 8 {
+        return 0.0;
+    }
+    p * E::EPSILON.max(4.0 * f64::from(f32::EPSILON)) + E::SMALLEST
+}
+
 /// `compressed`: what `dense` says, without the zeros.
 pub fn compressed<E: Bits>(choice: Choice, batch: &Batch<E>) {
     let Some(transform) = choice.build() else { return };
@@ -321,7 +330,8 @@ pub fn compressed<E: Bits>(choice: Choice, batch: &Batch<E>) {
             let kept = indices.binary_search(&(k as u32)).is_ok();
             assert!(kept || b == 0.0, "{choice:?}: dense keeps class {k} of {row:?}");
             assert!(!kept || row[k] > f64::NEG_INFINITY);
-            assert!(a == b, "{choice:?}: {a:e}, dense {b:e} for {row:?}");
+            let error = (a - b).abs();
+            assert!(error <= layout_tolerance::<E>(row.len(), b), "{choice:?}: {a:e}, dense {b:e}");
         }
         if let Some(kept) = exact_support(choice, row) {
             let kept: Vec<u32> =
