@@ -55,6 +55,17 @@ impl Buffer {
     }
 }
 
+/// One for each class of a tile.
+const BITS: [u32; TILE_CLASSES] = {
+    let mut bits = [1; TILE_CLASSES];
+    let mut class = 1;
+    while class < TILE_CLASSES {
+        bits[class] = 2 * bits[class - 1];
+        class += 1;
+    }
+    bits
+};
+
 /// How far ahead in memory to ask for what comes next, in elements; and how many of them come at once.
 pub(super) const AHEAD: usize = 1024;
 const LINE: usize = 16;
@@ -360,19 +371,18 @@ fn exp_above<S: Simd>(
 ) -> Lanes<S> {
     let lanes = S::f32s::LEN;
     let underflow = (max - rate.reach()).min(next_down(simd, max));
-    let dropped = S::f32s::simd_from(simd, dropped);
     let mut sum = S::f32s::simd_from(simd, 0.0);
     let zero = S::u32s::simd_from(simd, 0);
-    let mut class = S::u32s::simd_from(simd, 1);
     let mut kept = zero;
-    for x in tile.chunks_exact_mut(lanes) {
+    for (x, bit) in tile.chunks_exact_mut(lanes).zip(BITS) {
         let logit = S::f32s::from_slice(simd, x);
         let keep = logit.simd_gt(threshold);
         let e = term.of_kept(simd, logit - shift, keep & logit.simd_gt(underflow));
         sum += e;
-        kept |= keep.select(class, zero);
-        class += class;
-        keep.select(e, dropped).store_slice(x);
+        kept |= keep.select(S::u32s::simd_from(simd, bit), zero);
+        // It is 0 already where it is not kept.
+        let e = if dropped == 0.0 { e } else { keep.select(e, S::f32s::simd_from(simd, dropped)) };
+        e.store_slice(x);
     }
     Lanes { scale: S::f32s::simd_from(simd, 1.0) / sum, kept }
 }
