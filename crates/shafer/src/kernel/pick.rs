@@ -2,10 +2,10 @@
 //! two vectors, and pack 64 bytes at a time.
 
 use std::arch::x86_64::{
-    _mm512_add_epi32, _mm512_alignr_epi32, _mm512_castsi512_si256, _mm512_cvtepi32_epi16,
-    _mm512_cvtepu8_epi32, _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64, _mm512_mask_blend_ps,
-    _mm512_permutex2var_ps, _mm512_permutexvar_ps, _mm512_popcnt_epi32, _mm512_set1_epi32,
-    _mm512_setzero_si512, _mm512_srli_epi32, _mm512_test_epi32_mask,
+    _mm_movepi8_mask, _mm_slli_epi16, _mm512_add_epi32, _mm512_alignr_epi32,
+    _mm512_castsi512_si256, _mm512_cvtepi32_epi16, _mm512_cvtepu8_epi32, _mm512_cvtepu32_epi64,
+    _mm512_extracti64x4_epi64, _mm512_mask_blend_ps, _mm512_permutex2var_ps, _mm512_permutexvar_ps,
+    _mm512_popcnt_epi32, _mm512_setzero_si512, _mm512_srli_epi32,
 };
 
 use fearless_simd::{Avx512, f32x16, mask8x64, prelude::*, u8x16, u8x64, u16x16, u32x16, u64x8};
@@ -99,13 +99,13 @@ fearless_simd::kernel!(
             *vector = f32x16::from_slice(avx512, &tile[class * ROWS..(class + 1) * ROWS]);
         }
         for start in (0..count).step_by(16) {
-            let place = u8x16::from_slice(avx512, &places[start..start + 16]);
-            let place = _mm512_cvtepu8_epi32(place.into());
-            let class: u32x16<_> = _mm512_srli_epi32::<4>(place).simd_into(avx512);
+            let place = u8x16::from_slice(avx512, &places[start..start + 16]).into();
             // Of a place, 5 bits say which lane of two vectors, and 3 which two.
-            let bit_5 = _mm512_test_epi32_mask(place, _mm512_set1_epi32(32));
-            let bit_6 = _mm512_test_epi32_mask(place, _mm512_set1_epi32(64));
-            let bit_7 = _mm512_test_epi32_mask(place, _mm512_set1_epi32(128));
+            let bit_5 = _mm_movepi8_mask(_mm_slli_epi16::<2>(place));
+            let bit_6 = _mm_movepi8_mask(_mm_slli_epi16::<1>(place));
+            let bit_7 = _mm_movepi8_mask(place);
+            let place = _mm512_cvtepu8_epi32(place);
+            let class: u32x16<_> = _mm512_srli_epi32::<4>(place).simd_into(avx512);
             let two = |i: usize| {
                 _mm512_permutex2var_ps(classes[2 * i].into(), place, classes[2 * i + 1].into())
             };
