@@ -12,8 +12,7 @@ use crate::logits::Logits;
 use crate::sink::{CompressedSink, DenseSink, DenseStream, Group, Sink, SizeSink};
 use crate::transform::{Kept, Rule, Scratch, Selection};
 
-/// How many logits are worked on between two looks at the memory, and the most rows that can be.
-const GROUP: usize = 1024;
+/// How many rows are worked on between two looks at the memory, at the most.
 pub(crate) const MAX_GROUP: usize = 64;
 
 /// Where the next few rows are not asked for while some are worked on, the near future must do.
@@ -275,7 +274,7 @@ impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
         let Block { rows, classes, rate, skipped, .. } = *block;
         // A few rows at a time: the choice for one overlaps with the reading of the next, and what
         // is to be read and written for the next few is asked for while these are computed.
-        let group = (GROUP / classes).clamp(1, MAX_GROUP);
+        let group = (S::GROUP / classes).clamp(1, MAX_GROUP);
         let ahead = if group * classes <= S::FAR_AHEAD { group * classes } else { NEAR_AHEAD };
         let mut cuts = [Cut::default(); MAX_GROUP];
         let mut vacuous = 0;

@@ -65,6 +65,9 @@ impl<'a, F: Float> Group<'a, F> {
 
 /// Takes rows in order.
 pub(crate) trait Sink<F: Float> {
+    /// How many logits are worked on between two looks at the memory.
+    const GROUP: usize = 1024;
+
     /// Of how many logits at the most the next few rows are asked for while some are worked on. With more, they would
     /// push out of the caches what is being written.
     const FAR_AHEAD: usize = 1 << 11;
@@ -180,6 +183,9 @@ impl<'a, F> CompressedSink<'a, F> {
 }
 
 impl<F: Float> Sink<F> for CompressedSink<'_, F> {
+    /// A row is soon read again here, before another takes its place in the nearest cache.
+    const GROUP: usize = 512;
+
     fn tile(&mut self, rows: ShortRows<'_, F>) -> Option<usize> {
         let before = self.entries.ends.len();
         let vacuous = F::LOOPS.tile_compressed(rows, &mut self.entries);
