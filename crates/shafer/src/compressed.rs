@@ -6,8 +6,8 @@ use crate::element::Element;
 /// `indices[indptr[i]..indptr[i + 1]]`, in ascending order, with the probabilities at the same
 /// places of `values`.
 ///
-/// The values are those of the dense form, to the bit. A class that was kept stays in the support even if
-/// its probability underflows to 0. Memory is kept from one use to the next, so a buffer that is used again
+/// The values are those of the dense form, but for the last digits of long rows of `f32`, where sums are taken in
+/// another order. A class that was kept stays in the support even if its probability underflows to 0. Memory is kept from one use to the next, so a buffer that is used again
 /// allocates nothing.
 ///
 /// ```

@@ -77,7 +77,8 @@
 //!   against fixtures made with 60 digits.
 //! - [`Belief`] agrees with Dempster's rule on the power set to `1e-12`, and works in log space.
 //! - A row has the same result, to the bit, alone or in a batch, on one thread or on many. Dense and
-//!   compressed results can differ in the last digits, and so can different instruction sets.
+//!   compressed rows of 256 classes and more can differ by four units in the last place, and so can
+//!   different instruction sets.
 //! - `NaN` and `+inf` are errors that name the row and the column. `-inf` masks a class.
 //!
 //! # Performance

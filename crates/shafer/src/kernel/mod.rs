@@ -99,7 +99,7 @@ pub(crate) trait Loops<F: Float>: Copy {
     fn exp_above(self, row: &[F], out: &mut [F], cut: Cut<F>, rate: Rate, ahead: Ahead) -> f64;
 
     /// What `exp_above` writes for the values above the threshold, where `compact` would write these; their number,
-    /// and the same sum to the bit.
+    /// and the sum. It may be added in another order, and then differ in its last digits.
     fn compact_exp(
         self,
         row: &[F],
