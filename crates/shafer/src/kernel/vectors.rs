@@ -274,3 +274,24 @@ impl Loops<f32> for Anywhere {
         dispatch!(Level::new(), simd => Vectors(simd).tile_sizes(rows, sizes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the standard library finds the next smaller number.
+    #[test]
+    fn rounds_down_to_the_next_float() {
+        let smallest = f64::from(f32::from_bits(1));
+        let edges = [0.0, 1e-60, smallest, smallest * 1.5, 1e-39, 1.0, 3.4e38, 1e39, 1e300];
+        let steps = (0..2000).map(|i| f64::from(i).powi(3) * 1e-4 + 1e-9);
+        for magnitude in edges.into_iter().chain(steps) {
+            for value in [magnitude, -magnitude, magnitude.next_up(), -magnitude.next_up()] {
+                let nearest = value as f32;
+                let too_high = f64::from(nearest) > value;
+                let expected = if too_high { nearest.next_down() } else { nearest };
+                assert_eq!(f32::floor_from(value), expected, "{value:e}");
+            }
+        }
+    }
+}
