@@ -7,9 +7,9 @@ use crate::element::Element;
 use crate::error::Result;
 #[cfg(feature = "parallel")]
 use crate::in_order::Size;
-use crate::kernel::{Cut, Float, Loops, Rate, SLACK, ShortRows, TILE_CLASSES, Task};
+use crate::kernel::{Cut, Desk, Float, LONG, Loops, Rate, SLACK, ShortRows, TILE_CLASSES, Task};
 use crate::logits::Logits;
-use crate::sink::{CompressedSink, DenseSink, DenseStream, Group, Sink, SizeSink};
+use crate::sink::{AtOnce, CompressedSink, DenseSink, DenseStream, Group, Packing, Sink, SizeSink};
 use crate::transform::{Kept, Rule, Scratch, Selection};
 
 /// How many rows are worked on between two looks at the memory, at the most.
@@ -98,12 +98,11 @@ impl<'a, E: Element> Worker<'a, E> {
         let Entries { ends, base, columns, values } = out.writer(rows.len() + SLACK);
         if let Some(values) = E::as_compute_mut(values) {
             let entries = Entries { ends, base, columns, values };
-            let mut sink = CompressedSink::new(entries);
-            return block.write(&mut sink, &mut self.scratch);
+            return block.compress(entries, &mut self.scratch);
         }
         self.wide.reset(classes);
         let entries = self.wide.writer(rows.len() + SLACK);
-        let vacuous = block.write(&mut CompressedSink::new(entries), &mut self.scratch)?;
+        let vacuous = block.compress(entries, &mut self.scratch)?;
         out.add_wide(&self.wide);
         Ok(vacuous)
     }
@@ -155,7 +154,11 @@ impl<'a, E: Element> Worker<'a, E> {
         let Places { base, ends, columns, values } = place;
         if let Some(values) = E::as_compute_mut(values) {
             let place = Places { base, ends, columns, values };
-            E::Compute::run(WriteAbove { group, place });
+            if group.classes < LONG {
+                E::Compute::run(WriteAbove { group, place, packing: &mut AtOnce });
+            } else {
+                E::Compute::run(WriteAbove { group, place, packing: &mut Desk::new() });
+            }
         }
     }
 
@@ -193,6 +196,15 @@ impl<F: Float> Block<'_, F> {
         F::run(Write { block: self, sink, scratch })
     }
 
+    /// The same, added to compressed rows.
+    fn compress(&self, entries: Entries<'_, F>, scratch: &mut Scratch<F>) -> Result<usize> {
+        if self.classes < LONG {
+            self.write(&mut CompressedSink::new(entries, &mut AtOnce), scratch)
+        } else {
+            self.write(&mut CompressedSink::new(entries, &mut Desk::new()), scratch)
+        }
+    }
+
     /// Checks a row, the `i`-th of these, and chooses its classes.
     #[inline(always)]
     fn select(
@@ -222,6 +234,7 @@ impl<F: Float> Task<F> for Choose<'_, F> {
     #[inline(always)]
     fn run(self, loops: impl Loops<F>) -> Result<Size> {
         let Self { block, cuts, scratch } = self;
+        let loops = loops.sparing();
         let mut size = Size { entries: 0, vacuous: 0 };
         for (i, row) in block.rows.chunks_exact(block.classes).enumerate() {
             let selection = block.select(i, row, scratch, loops)?;
@@ -237,22 +250,23 @@ impl<F: Float> Task<F> for Choose<'_, F> {
 
 /// Writes rows to a place that has room for them and no more.
 #[cfg(feature = "parallel")]
-struct WriteAbove<'a, F> {
+struct WriteAbove<'a, F, P> {
     group: Group<'a, F>,
     place: Places<'a, F>,
+    packing: &'a mut P,
 }
 
 #[cfg(feature = "parallel")]
-impl<F: Float> Task<F> for WriteAbove<'_, F> {
+impl<F: Float, P: Packing<F>> Task<F> for WriteAbove<'_, F, P> {
     type Output = ();
 
     #[inline(always)]
     fn run(self, loops: impl Loops<F>) {
-        let Self { group, place } = self;
+        let Self { group, place, packing } = self;
         let mut end = 0;
         for ((row, &cut), to) in group.rows().zip(group.cuts).zip(place.ends) {
             let (columns, values) = (&mut place.columns[end..], &mut place.values[end..]);
-            end += group.put_above(row, cut, columns, values, loops);
+            end += group.put_above(row, cut, packing, columns, values, loops);
             *to = place.base + end;
         }
     }
@@ -271,6 +285,7 @@ impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
     #[inline(always)]
     fn run(self, loops: impl Loops<F>) -> Result<usize> {
         let Self { block, sink, scratch } = self;
+        let loops = if S::SPARING { loops.sparing() } else { loops };
         let Block { rows, classes, rate, skipped, .. } = *block;
         // A few rows at a time: the choice for one overlaps with the reading of the next, and what
         // is to be read and written for the next few is asked for while these are computed.

@@ -36,6 +36,11 @@ impl Sum {
         if self.high.is_finite() { self.high + self.low } else { self.high }
     }
 
+    /// The sum without the correction, which is 0 where terms were not added one by one.
+    pub(crate) fn rounded(self) -> f64 {
+        self.high
+    }
+
     /// The largest double that is not greater than the sum divided by `count`: rounding to the
     /// nearest could put the mean on the wrong side of one of the terms.
     pub(crate) fn mean_floor(self, count: usize) -> f64 {

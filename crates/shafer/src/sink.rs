@@ -2,7 +2,7 @@
 
 use crate::block::MAX_GROUP;
 use crate::compressed::Entries;
-use crate::kernel::{Ahead, Cut, Float, Loops, Next, Rate, SLACK, ShortRows, Stream};
+use crate::kernel::{Ahead, Cut, Desk, Float, Loops, Next, Rate, SLACK, ShortRows, Stream};
 
 /// Packed rows, one a cut, of which what lies above the cut is kept.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +45,12 @@ impl<'a, F: Float> Group<'a, F> {
         &self,
         row: &'a [F],
         cut: Cut<F>,
+        packing: &mut impl Packing<F>,
         columns: &mut [u32],
         values: &mut [F],
         loops: impl Loops<F>,
     ) -> usize {
-        let (count, sum) = loops.compact_exp(row, cut, self.rate, columns, values, self.ahead);
+        let (count, sum) = packing.put(self, row, cut, columns, values, loops);
         // Whole vectors, where there is room: what comes after is not written yet.
         let whole = count.next_multiple_of(SLACK).min(values.len());
         loops.scale(&mut values[..whole], 1.0 / sum, None);
@@ -63,6 +64,54 @@ impl<'a, F: Float> Group<'a, F> {
     }
 }
 
+/// How what is kept of a row is packed.
+pub(crate) trait Packing<F: Float> {
+    /// Writes the columns of it, and its exponentials; the number, and the sum.
+    fn put(
+        &mut self,
+        group: &Group<'_, F>,
+        row: &[F],
+        cut: Cut<F>,
+        columns: &mut [u32],
+        values: &mut [F],
+        loops: impl Loops<F>,
+    ) -> (usize, f64);
+}
+
+/// Straight to its place.
+pub(crate) struct AtOnce;
+
+impl<F: Float> Packing<F> for AtOnce {
+    #[inline(always)]
+    fn put(
+        &mut self,
+        group: &Group<'_, F>,
+        row: &[F],
+        cut: Cut<F>,
+        columns: &mut [u32],
+        values: &mut [F],
+        loops: impl Loops<F>,
+    ) -> (usize, f64) {
+        loops.compact_exp(row, cut, group.rate, columns, values, group.ahead)
+    }
+}
+
+/// Block by block, for long rows.
+impl<F: Float> Packing<F> for Desk {
+    #[inline(always)]
+    fn put(
+        &mut self,
+        group: &Group<'_, F>,
+        row: &[F],
+        cut: Cut<F>,
+        columns: &mut [u32],
+        values: &mut [F],
+        loops: impl Loops<F>,
+    ) -> (usize, f64) {
+        loops.compact_long(row, cut, group.rate, self, columns, values)
+    }
+}
+
 /// Takes rows in order.
 pub(crate) trait Sink<F: Float> {
     /// How many logits are worked on between two looks at the memory.
@@ -71,6 +120,9 @@ pub(crate) trait Sink<F: Float> {
     /// Of how many logits at the most the next few rows are asked for while some are worked on. With more, they would
     /// push out of the caches what is being written.
     const FAR_AHEAD: usize = 1 << 11;
+
+    /// Whether memory is asked for sparingly, see [`Loops::sparing`].
+    const SPARING: bool = false;
 
     /// Short rows all at once, if there is a way and they are not at fault; the number of vacuous
     /// ones.
@@ -164,16 +216,17 @@ impl<F: Float> Sink<F> for DenseStream<'_, F> {
 }
 
 /// Writes what is kept and nothing else.
-pub(crate) struct CompressedSink<'a, F> {
+pub(crate) struct CompressedSink<'a, F, P> {
     entries: Entries<'a, F>,
+    packing: &'a mut P,
     /// How many entries have been written.
     end: usize,
 }
 
-impl<'a, F> CompressedSink<'a, F> {
+impl<'a, F, P> CompressedSink<'a, F, P> {
     /// There must be room for all classes, and [`crate::kernel::SLACK`] more.
-    pub(crate) fn new(entries: Entries<'a, F>) -> Self {
-        Self { entries, end: 0 }
+    pub(crate) fn new(entries: Entries<'a, F>, packing: &'a mut P) -> Self {
+        Self { entries, packing, end: 0 }
     }
 
     fn end_row(&mut self, count: usize) {
@@ -182,9 +235,10 @@ impl<'a, F> CompressedSink<'a, F> {
     }
 }
 
-impl<F: Float> Sink<F> for CompressedSink<'_, F> {
+impl<F: Float, P: Packing<F>> Sink<F> for CompressedSink<'_, F, P> {
     /// A row is soon read again here, before another takes its place in the nearest cache.
     const GROUP: usize = 512;
+    const SPARING: bool = true;
 
     fn tile(&mut self, rows: ShortRows<'_, F>) -> Option<usize> {
         let before = self.entries.ends.len();
@@ -207,7 +261,7 @@ impl<F: Float> Sink<F> for CompressedSink<'_, F> {
         for (row, &cut) in group.rows().zip(group.cuts) {
             let columns = &mut self.entries.columns[self.end..];
             let values = &mut self.entries.values[self.end..];
-            let count = group.put_above(row, cut, columns, values, loops);
+            let count = group.put_above(row, cut, self.packing, columns, values, loops);
             self.end_row(count);
         }
     }

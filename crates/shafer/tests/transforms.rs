@@ -177,6 +177,39 @@ fn same_in_every_form_bf16() {
     same_in_every_form::<bf16>(bf16::EPSILON.to_f64());
 }
 
+/// Long rows are compressed in blocks: wherever these end and however much is kept of them, also on threads, where
+/// there is no more room than what is kept needs.
+#[test]
+fn long_rows_of_any_length() {
+    let mut rng = SplitMix(29);
+    let oracles = [
+        Oracle::Softmax,
+        Oracle::Evidential { rounds: 1 },
+        Oracle::MinP { p: 0.3 },
+        Oracle::MinP { p: 1e-6 },
+    ];
+    for classes in (256..=290).chain(500..=530).chain([768, 1023, 8200]) {
+        let count = 1 + 150_000 / classes;
+        let logits: Vec<f32> = rows(&mut rng, count, classes);
+        let batch = Logits::rows(&logits, classes).unwrap();
+        for oracle in oracles {
+            let transform = oracle.transform();
+            let compressed = transform.compressed(&batch).unwrap();
+            let threads = transform.compressed(&batch.parallel(true)).unwrap();
+            assert!(compressed == threads, "{oracle:?}, {classes} classes, on threads");
+            let expanded = compressed.to_dense();
+            let pairs = logits.chunks(classes).zip(expanded.chunks(classes));
+            for (row, p) in pairs.step_by(1 + count / 8) {
+                let row = wide(row);
+                let expected = oracle.row(&row, 1.0);
+                let close = |(a, &b): (f64, &f64)| (a - b).abs() <= 1e-6 * b + 1e-37;
+                let all = wide(p).into_iter().zip(&expected).all(close);
+                assert!(all || on_the_edge(oracle, &row, 1.0), "{oracle:?} of {row:?}");
+            }
+        }
+    }
+}
+
 /// Every axis of arrays with any strides, against the same rows packed.
 #[test]
 fn any_axis() {
@@ -276,7 +309,7 @@ fn gradients_agree(
 fn masks() {
     let mut rng = SplitMix(17);
     // The longer rows are several blocks for threads.
-    for (classes, count) in [(3, 50), (10, 50), (33, 2500), (100, 900)] {
+    for (classes, count) in [(3, 50), (10, 50), (33, 2500), (100, 900), (300, 500)] {
         let logits: Vec<f32> = (0..classes * count).map(|_| rng.normal() as f32).collect();
         let shared: Vec<bool> = (0..classes).map(|k| k == 0 || rng.below(3) > 0).collect();
         let each: Vec<bool> =

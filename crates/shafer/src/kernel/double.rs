@@ -1,11 +1,14 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Ahead, Cut, Float, Loops, Max, Next, Rate, Scan, ShortRows, Stream, Task};
+use super::{
+    Above, Ahead, Cut, Desk, Float, Loops, Max, Next, Rate, Scan, ShortRows, Stream, Task,
+};
 use crate::compressed::Entries;
 use crate::numerics::Sum;
 
 impl Float for f64 {
     const NEG_INFINITY: Self = f64::NEG_INFINITY;
+    const SUMS_OVERFLOW: bool = true;
     const LOOPS: Doubles = Doubles;
 
     type Anywhere = Doubles;
@@ -20,10 +23,6 @@ impl Float for f64 {
 
     fn floor_from(value: f64) -> Self {
         value
-    }
-
-    fn mean_floor(sum: Sum, count: usize) -> Self {
-        sum.mean_floor(count)
     }
 }
 
@@ -70,6 +69,10 @@ impl Loops<f64> for Doubles {
         Above { sum, count }
     }
 
+    fn mean_floor(self, Above { sum, count }: Above) -> f64 {
+        sum.mean_floor(count)
+    }
+
     fn count_above(self, row: &[f64], threshold: f64) -> usize {
         row.iter().filter(|&&x| x > threshold).count()
     }
@@ -114,6 +117,18 @@ impl Loops<f64> for Doubles {
     ) -> (usize, f64) {
         let count = self.compact(row, cut.threshold, columns, values, ahead);
         (count, self.exp_all(values, count, cut.max, rate))
+    }
+
+    fn compact_long(
+        self,
+        row: &[f64],
+        cut: Cut<f64>,
+        rate: Rate,
+        _: &mut Desk,
+        columns: &mut [u32],
+        values: &mut [f64],
+    ) -> (usize, f64) {
+        self.compact_exp(row, cut, rate, columns, values, 0)
     }
 
     fn exp_all(self, values: &mut [f64], count: usize, max: f64, rate: Rate) -> f64 {

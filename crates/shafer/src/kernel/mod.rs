@@ -5,6 +5,7 @@
 //! are taken in double precision in both cases, because the sign of `l_k - mean(l)` decides over a
 //! class.
 
+mod blockwise;
 mod double;
 mod gibbs;
 mod pack;
@@ -16,6 +17,7 @@ mod stream;
 mod tile;
 mod vectors;
 
+pub(crate) use blockwise::Desk;
 pub(crate) use gibbs::Rate;
 pub(crate) use prefetch::Next;
 pub(crate) use stream::{Stream, Word};
@@ -28,6 +30,9 @@ use crate::numerics::Sum;
 /// The type a row is computed in.
 pub(crate) trait Float: Element<Compute = Self> + Word {
     const NEG_INFINITY: Self;
+
+    /// Whether the sum of finite values may not be finite.
+    const SUMS_OVERFLOW: bool;
 
     /// The loops, to be called from anywhere.
     const LOOPS: Self::Anywhere;
@@ -45,9 +50,6 @@ pub(crate) trait Float: Element<Compute = Self> + Word {
     ///
     /// For `x` of this type, `x > value` holds exactly when `x > floor_from(value)` does.
     fn floor_from(value: f64) -> Self;
-
-    /// The largest value that is not greater than the mean of so many values with this sum.
-    fn mean_floor(sum: Sum, count: usize) -> Self;
 }
 
 /// What is done with the loops of [`Float::run`].
@@ -61,6 +63,12 @@ pub(crate) trait Task<F: Float> {
 
 /// The loops over a row, for an instruction set.
 pub(crate) trait Loops<F: Float>: Copy {
+    /// The same, but `scan` asks for every other cache line only: processors fetch them in pairs, and some have their
+    /// hands full if both are asked for.
+    fn sparing(self) -> Self {
+        self
+    }
+
     /// Maximum and sum.
     fn scan(self, row: &[F]) -> Scan<F>;
 
@@ -78,6 +86,9 @@ pub(crate) trait Loops<F: Float>: Copy {
 
     /// Sum of the `weights` whose key is above `threshold`, and their number.
     fn weight_above(self, keys: &[F], weights: &[F], threshold: F) -> Above;
+
+    /// The largest value that is not greater than the mean of values of which the sum is finite.
+    fn mean_floor(self, values: Above) -> F;
 
     /// The number of values above `threshold`.
     fn count_above(self, row: &[F], threshold: F) -> usize;
@@ -108,6 +119,17 @@ pub(crate) trait Loops<F: Float>: Copy {
         columns: &mut [u32],
         values: &mut [F],
         ahead: usize,
+    ) -> (usize, f64);
+
+    /// The same for rows of at least [`LONG`] classes, which pass over a desk.
+    fn compact_long(
+        self,
+        row: &[F],
+        cut: Cut<F>,
+        rate: Rate,
+        desk: &mut Desk,
+        columns: &mut [u32],
+        values: &mut [F],
     ) -> (usize, f64);
 
     /// As `exp_above` for the first `count` values, all of them, in place. There must be [`SLACK`] more, which may be
@@ -142,8 +164,14 @@ pub(crate) trait Loops<F: Float>: Copy {
     fn tile_sizes(self, rows: ShortRows<'_, F>, sizes: &mut [u32]) -> Option<usize>;
 }
 
+/// From so many classes on, rows are compressed block by block.
+pub(crate) const LONG: usize = 256;
+
+/// No instruction set has more lanes.
+const MAX_LANES: usize = 16;
+
 /// How many values past the end of what is kept vectors may overwrite.
-pub(crate) const SLACK: usize = 16;
+pub(crate) const SLACK: usize = MAX_LANES;
 
 /// How many elements later in memory what is next lies, to be read and to be written.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,13 +7,13 @@ use super::{Above, Ahead, Cut, Max, Next, Rate, Scan, prefetch};
 
 /// This many vectors of terms are added in `f32` before their sum goes on in `f64`: the sum of
 /// 131,072 terms is then as good as the sum of a few.
-pub(super) const BLOCK: usize = 16;
+pub(super) const SUMMANDS: usize = 16;
 
 /// Logits of a page of memory: at its end the processor's own prefetching stops.
 pub(super) const PAGE: usize = 1024;
 
 #[inline(always)]
-pub(super) fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
+pub(super) fn scan<S: Simd>(simd: S, row: &[f32], sparing: bool) -> Scan<f32> {
     let lanes = S::f32s::LEN;
     let load = |slice: &[f32]| S::f32s::from_slice(simd, slice);
     let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
@@ -22,7 +22,9 @@ pub(super) fn scan<S: Simd>(simd: S, row: &[f32]) -> Scan<f32> {
     let mut quads = row.chunks_exact(4 * lanes);
     for quad in &mut quads {
         for i in 0..4 {
-            prefetch::read_later(&quad[i * lanes..], PAGE);
+            if !sparing || i % 2 == 0 {
+                prefetch::read_later(&quad[i * lanes..], PAGE);
+            }
             let x = load(&quad[i * lanes..][..lanes]);
             max[i] = max[i].max(x);
             let (low, high) = x.widen();
@@ -153,7 +155,8 @@ pub(super) fn exp_above<S: Simd, T: Term<S>>(
     let mut total = [S::f64s::simd_from(simd, 0.0); 2];
     let tail = row.len() % lanes;
     let whole = row.len() - tail;
-    let blocks = row[..whole].chunks(BLOCK * lanes).zip(out[..whole].chunks_mut(BLOCK * lanes));
+    let blocks =
+        row[..whole].chunks(SUMMANDS * lanes).zip(out[..whole].chunks_mut(SUMMANDS * lanes));
     for (row, out) in blocks {
         let mut sum = zero;
         for (input, output) in row.chunks_exact(lanes).zip(out.chunks_exact_mut(lanes)) {
@@ -205,7 +208,7 @@ pub(super) fn exp_all<S: Simd, T: Term<S>>(
     // Whole vectors only: what is added has a probability of 0.
     S::f32s::simd_from(simd, f32::NEG_INFINITY).store_slice(&mut values[count..count + lanes]);
     let values = &mut values[..count.next_multiple_of(lanes)];
-    for block in values.chunks_mut(BLOCK * lanes) {
+    for block in values.chunks_mut(SUMMANDS * lanes) {
         let mut sum = S::f32s::simd_from(simd, 0.0);
         for vector in block.chunks_exact_mut(lanes) {
             let x = S::f32s::from_slice(simd, vector);

@@ -5,14 +5,11 @@ use fearless_simd::prelude::*;
 use super::gibbs::{FAR, General, Plain, Term};
 #[cfg(target_arch = "x86_64")]
 use super::pick;
-use super::{Rate, SLACK, prefetch};
+use super::{MAX_LANES, Rate, SLACK, prefetch};
 use crate::compressed::Entries;
 
 /// The longest row that this path takes.
 pub(crate) const TILE_CLASSES: usize = 32;
-
-/// No instruction set has more lanes.
-const MAX_LANES: usize = 16;
 
 /// Which classes are kept. All are exponentials, normalised over what is kept.
 #[derive(Clone, Copy, Debug)]

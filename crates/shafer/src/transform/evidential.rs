@@ -109,7 +109,7 @@ pub(super) fn select<F: Float>(
                 break;
             }
         }
-        let mean = mean(row, threshold, left);
+        let mean = mean(row, threshold, left, loops);
         // The mean can only come this close to the maximum if all are equal, or by rounding.
         let second = max.next_down();
         if mean >= second && loops.above(row, second).count == left.count {
@@ -123,9 +123,9 @@ pub(super) fn select<F: Float>(
 
 /// The mean of the values above `threshold`, whose sum and number are known, rounded down.
 #[inline(always)]
-fn mean<F: Float>(row: &[F], threshold: F, left: Above) -> F {
-    if left.sum.value().is_finite() {
-        F::mean_floor(left.sum, left.count)
+fn mean<F: Float>(row: &[F], threshold: F, left: Above, loops: impl Loops<F>) -> F {
+    if !F::SUMS_OVERFLOW || left.sum.value().is_finite() {
+        loops.mean_floor(left)
     } else {
         scaled_mean(row, threshold, left.count)
     }

@@ -1,0 +1,284 @@
+//! What is kept of a long row, packed block by block, with the exponentials of it.
+//!
+//! A block of logits is packed into a little memory that never leaves the nearest cache, and what is kept goes from
+//! there to its place. So exponentials are taken of what is kept and of nothing else; columns are packed as bytes, as
+//! many at a time as a vector holds; and what goes to memory is written in order and once, where packing itself writes
+//! whole vectors that the next ones overlap.
+
+use fearless_simd::{mask8x16, prelude::*, u8x16};
+
+use super::gibbs::Term;
+use super::single::{PAGE, SUMMANDS, add};
+use super::{Cut, MAX_LANES, Rate, prefetch};
+
+/// Logits of a block: as many as a byte can number.
+const BLOCK: usize = 256;
+
+/// From so many classes on, the memory that will be written is worth asking for.
+const FAR: usize = 8192;
+
+/// After a block of which fewer are kept, it is worth looking which vectors of the next one keep anything.
+const FEW: usize = BLOCK / 16;
+
+/// The numbers of the logits of a block, and of those of a vector before it and after it.
+const PLACES: [u8; MAX_LANES + BLOCK + MAX_LANES] = {
+    let mut places = [0; _];
+    let mut i = 0;
+    while i < places.len() {
+        places[i] = (i as u8).wrapping_sub(MAX_LANES as u8);
+        i += 1;
+    }
+    places
+};
+
+/// Where blocks are packed, one after the other.
+///
+/// A processor that finds a load and a store before it to agree in the last 12 bits of their addresses lets the load
+/// wait, whatever the other bits are. So what is packed begins where the block begins, in the last 10 bits: the
+/// stores, which come more slowly, then stay behind the loads. And it does not lie across two pages, nor a vector
+/// across two cache lines when it is read back.
+#[derive(Debug)]
+#[repr(C, align(4096))]
+pub(crate) struct Desk {
+    values: [f32; 2 * BLOCK],
+    places: Places,
+}
+
+/// What is kept of a block, and a vector more.
+type Values = [f32; BLOCK + MAX_LANES];
+type Places = [u8; BLOCK + MAX_LANES];
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        Self { values: [0.0; _], places: [0; _] }
+    }
+
+    /// The part of it for this block.
+    #[inline(always)]
+    fn part(&mut self, block: &[f32]) -> Part<'_> {
+        let begin = block.as_ptr().addr() / size_of::<f32>() % BLOCK / MAX_LANES * MAX_LANES;
+        let (values, _) = self.values[begin..].split_first_chunk_mut().expect("there is room");
+        Part { values, places: &mut self.places }
+    }
+}
+
+struct Part<'a> {
+    values: &'a mut Values,
+    places: &'a mut Places,
+}
+
+/// The exponentials of a row, and their sum.
+#[derive(Clone, Copy)]
+struct Exps<S: Simd, T> {
+    simd: S,
+    term: T,
+    /// What is not above this underflows.
+    lowest: S::f32s,
+    sum: [S::f64s; 2],
+}
+
+/// See [`super::Loops::compact_long`]; for rows that `T` serves.
+#[inline(always)]
+pub(super) fn pack_exp<S: Simd, T: Term<S>>(
+    simd: S,
+    row: &[f32],
+    Cut { threshold, max }: Cut<f32>,
+    rate: Rate,
+    desk: &mut Desk,
+    columns: &mut [u32],
+    values: &mut [f32],
+) -> (usize, f64) {
+    let splat = |value: f32| S::f32s::simd_from(simd, value);
+    let exps = Exps {
+        simd,
+        term: T::new(simd, splat(max), rate),
+        lowest: splat(rate.underflow(max)),
+        sum: [S::f64s::simd_from(simd, 0.0); 2],
+    };
+    let (start, n, exps) =
+        blocks::<S, T, false>(row, 0, splat(threshold), exps, desk, columns, values);
+    if start < row.len() {
+        let (columns, values) = (&mut columns[n..], &mut values[n..]);
+        let (count, sum) = last_blocks(row, start, threshold, exps, desk, columns, values);
+        return (n + count, sum);
+    }
+    (n, (exps.sum[0] + exps.sum[1]).reduce_sum())
+}
+
+/// The blocks for which there is no more room than they need. A function of its own: to call one from the loop over
+/// the others would keep the sum out of the registers.
+#[cold]
+#[inline(never)]
+fn last_blocks<S: Simd, T: Term<S>>(
+    row: &[f32],
+    start: usize,
+    threshold: f32,
+    exps: Exps<S, T>,
+    desk: &mut Desk,
+    columns: &mut [u32],
+    values: &mut [f32],
+) -> (usize, f64) {
+    let simd = exps.simd;
+    simd.vectorize(
+        #[inline(always)]
+        || {
+            let bound = S::f32s::simd_from(simd, threshold);
+            let (_, n, exps) = blocks::<S, T, true>(row, start, bound, exps, desk, columns, values);
+            (n, (exps.sum[0] + exps.sum[1]).reduce_sum())
+        },
+    )
+}
+
+/// The blocks of a row from `start` on. Unless `EXACT`, up to the first for which there is not room for whole vectors.
+#[inline(always)]
+fn blocks<S: Simd, T: Term<S>, const EXACT: bool>(
+    row: &[f32],
+    mut start: usize,
+    bound: S::f32s,
+    mut exps: Exps<S, T>,
+    desk: &mut Desk,
+    columns: &mut [u32],
+    values: &mut [f32],
+) -> (usize, usize, Exps<S, T>) {
+    let lanes = S::f32s::LEN;
+    let room = values.len().min(columns.len());
+    let (columns, values) = (&mut columns[..room], &mut values[..room]);
+    let mut n = 0;
+    let mut before = 0;
+    while start < row.len() {
+        let end = row.len().min(start + BLOCK);
+        let mut part = desk.part(&row[start..]);
+        let few = start > 0 && n - before < FEW;
+        // No farther than there is room: what comes after it may be written by another thread just now.
+        let far = row.len() >= FAR && room - n > PAGE + BLOCK;
+        let count = if few {
+            part.fill::<S, true>(exps.simd, row, start, end, bound)
+        } else {
+            part.fill::<S, false>(exps.simd, row, start, end, bound)
+        };
+        if !EXACT && room - n < count.next_multiple_of(lanes) {
+            break;
+        }
+        part.take::<S, T, EXACT>(
+            count,
+            start as u32,
+            &mut exps,
+            &mut columns[n..],
+            &mut values[n..],
+            far,
+        );
+        before = n;
+        n += count;
+        start = end;
+    }
+    (start, n, exps)
+}
+
+impl Part<'_> {
+    /// Packs what lies above the bound from `start` to `end`, and `-inf` after it; the number of it.
+    #[inline(always)]
+    fn fill<S: Simd, const FEW: bool>(
+        &mut self,
+        simd: S,
+        row: &[f32],
+        start: usize,
+        end: usize,
+        bound: S::f32s,
+    ) -> usize {
+        let lanes = S::f32s::LEN;
+        let mut n = 0;
+        let mut fours = row[start..end].chunks_exact(4 * lanes);
+        for (four, places) in (&mut fours).zip(PLACES[MAX_LANES..].chunks_exact(4 * lanes)) {
+            if FEW {
+                let mut max = bound;
+                for i in 0..4 {
+                    max = max.max(S::f32s::from_slice(simd, &four[i * lanes..][..lanes]));
+                }
+                if !max.simd_gt(bound).any_true() {
+                    continue;
+                }
+            }
+            let mut all = 0;
+            // One check that there is room for all.
+            let values = &mut self.values[n..n + 4 * lanes];
+            let mut kept = 0;
+            // One after the other: to compare all four first takes a sixth more time.
+            for i in 0..4 {
+                let x = S::f32s::from_slice(simd, &four[i * lanes..][..lanes]);
+                let keep = x.simd_gt(bound);
+                x.compress(keep).store_slice(&mut values[kept..kept + lanes]);
+                let bits = keep.to_bitmask();
+                all |= bits << (i * lanes);
+                kept += bits.count_ones() as usize;
+            }
+            let places = S::u8s::from_slice(simd, places);
+            let places = places.compress(S::mask8s::from_bitmask(simd, all));
+            places.store_slice(&mut self.places[n..n + 4 * lanes]);
+            n += kept;
+        }
+        for from in (end - fours.remainder().len()..end).step_by(lanes) {
+            // The last vector with logits that were there before, which are not kept twice.
+            let first = from.min(row.len() - lanes);
+            let x = S::f32s::from_slice(simd, &row[first..first + lanes]);
+            let bits = x.simd_gt(bound).to_bitmask() & u64::MAX << (from - first);
+            let place = MAX_LANES + first - start;
+            let places = u8x16::from_slice(simd, &PLACES[place..place + MAX_LANES]);
+            let places = places.compress(mask8x16::from_bitmask(simd, bits));
+            places.store_slice(&mut self.places[n..n + MAX_LANES]);
+            let kept = x.compress(S::mask32s::from_bitmask(simd, bits));
+            kept.store_slice(&mut self.values[n..n + lanes]);
+            n += bits.count_ones() as usize;
+        }
+        S::f32s::simd_from(simd, f32::NEG_INFINITY).store_slice(&mut self.values[n..n + lanes]);
+        n
+    }
+
+    /// Writes the columns of the first `n`, in a block that begins with column `start`, and the exponentials of their
+    /// values. Unless `EXACT`, whole vectors: what comes after them is not written yet.
+    #[inline(always)]
+    fn take<S: Simd, T: Term<S>, const EXACT: bool>(
+        &self,
+        n: usize,
+        start: u32,
+        exps: &mut Exps<S, T>,
+        columns: &mut [u32],
+        values: &mut [f32],
+        far: bool,
+    ) {
+        let Exps { simd, term, lowest, .. } = *exps;
+        let lanes = S::f32s::LEN;
+        let zero = S::f32s::simd_from(simd, 0.0);
+        let mut sum = zero;
+        let whole = if EXACT { n - n % lanes } else { n.next_multiple_of(lanes) };
+        let to =
+            (columns[..whole].chunks_exact_mut(lanes)).zip(values[..whole].chunks_exact_mut(lanes));
+        let from = self.places.chunks_exact(lanes).zip(self.values.chunks_exact(lanes));
+        for (i, ((columns, values), (places, x))) in to.zip(from).enumerate() {
+            if far {
+                prefetch::write(values, PAGE);
+                prefetch::write(columns, PAGE);
+            }
+            let places = S::u32s::from_fn(simd, |i| u32::from(places[i]));
+            (places + start).store_slice(columns);
+            let x = S::f32s::from_slice(simd, x);
+            let e = term.of_kept(simd, x, x.simd_gt(lowest));
+            sum += e;
+            e.store_slice(values);
+            // With as many lanes as there can be, that is once a block.
+            if lanes < MAX_LANES && i % SUMMANDS == SUMMANDS - 1 {
+                add::<S>(&mut exps.sum, sum);
+                sum = zero;
+            }
+        }
+        if EXACT && whole < n {
+            let x = S::f32s::from_slice(simd, &self.values[whole..whole + lanes]);
+            let e = term.of_kept(simd, x, x.simd_gt(lowest));
+            sum += e;
+            values[whole..n].copy_from_slice(&e.as_slice()[..n - whole]);
+            for (column, &place) in columns[whole..n].iter_mut().zip(&self.places[whole..]) {
+                *column = start + u32::from(place);
+            }
+        }
+        add::<S>(&mut exps.sum, sum);
+    }
+}
