@@ -7,9 +7,11 @@ use crate::element::Element;
 use crate::error::Result;
 #[cfg(feature = "parallel")]
 use crate::in_order::Size;
-use crate::kernel::{Cut, Desk, Float, LONG, Loops, Rate, SLACK, ShortRows, TILE_CLASSES, Task};
+use crate::kernel::{Cut, Desk, Float, Loops, Rate, SLACK, ShortRows, TILE_CLASSES, Task};
 use crate::logits::Logits;
-use crate::sink::{AtOnce, CompressedSink, DenseSink, DenseStream, Group, Packing, Sink, SizeSink};
+#[cfg(feature = "parallel")]
+use crate::sink::Packing;
+use crate::sink::{AtOnce, CompressedSink, DenseSink, DenseStream, Group, Sink, SizeSink};
 use crate::transform::{Kept, Rule, Scratch, Selection};
 
 /// How many rows are worked on between two looks at the memory, at the most.
@@ -154,7 +156,7 @@ impl<'a, E: Element> Worker<'a, E> {
         let Places { base, ends, columns, values } = place;
         if let Some(values) = E::as_compute_mut(values) {
             let place = Places { base, ends, columns, values };
-            if group.classes < LONG {
+            if self.rule.packs_at_once(group.classes) {
                 E::Compute::run(WriteAbove { group, place, packing: &mut AtOnce });
             } else {
                 E::Compute::run(WriteAbove { group, place, packing: &mut Desk::new() });
@@ -198,7 +200,7 @@ impl<F: Float> Block<'_, F> {
 
     /// The same, added to compressed rows.
     fn compress(&self, entries: Entries<'_, F>, scratch: &mut Scratch<F>) -> Result<usize> {
-        if self.classes < LONG {
+        if self.rule.packs_at_once(self.classes) {
             self.write(&mut CompressedSink::new(entries, &mut AtOnce), scratch)
         } else {
             self.write(&mut CompressedSink::new(entries, &mut Desk::new()), scratch)

@@ -31,6 +31,24 @@ const PLACES: [u8; MAX_LANES + BLOCK + MAX_LANES] = {
     places
 };
 
+/// For eight lanes and which of them are kept, as bits: the numbers of those, as bytes.
+const PACKED: [u64; 256] = {
+    let mut packed = [0; _];
+    let mut bits = 0;
+    while bits < packed.len() {
+        let (mut lane, mut kept) = (0, 0);
+        while lane < 8 {
+            if bits >> lane & 1 == 1 {
+                packed[bits] |= lane << (8 * kept);
+                kept += 1;
+            }
+            lane += 1;
+        }
+        bits += 1;
+    }
+    packed
+};
+
 /// Where blocks are packed, one after the other.
 ///
 /// A processor that finds a load and a store before it to agree in the last 12 bits of their addresses lets the load
@@ -208,12 +226,20 @@ impl Part<'_> {
                 let keep = x.simd_gt(bound);
                 x.compress(keep).store_slice(&mut values[kept..kept + lanes]);
                 let bits = keep.to_bitmask();
+                if lanes < MAX_LANES {
+                    let first = u64::from_ne_bytes([places[i * lanes]; 8]);
+                    let places = PACKED[bits as usize % PACKED.len()] + first;
+                    self.places[n + kept..n + kept + 8].copy_from_slice(&places.to_le_bytes());
+                }
                 all |= bits << (i * lanes);
                 kept += bits.count_ones() as usize;
             }
-            let places = S::u8s::from_slice(simd, places);
-            let places = places.compress(S::mask8s::from_bitmask(simd, all));
-            places.store_slice(&mut self.places[n..n + 4 * lanes]);
+            // There is an instruction for it where vectors are as wide as that.
+            if lanes == MAX_LANES {
+                let places = S::u8s::from_slice(simd, places);
+                let places = places.compress(S::mask8s::from_bitmask(simd, all));
+                places.store_slice(&mut self.places[n..n + 4 * lanes]);
+            }
             n += kept;
         }
         for from in (end - fours.remainder().len()..end).step_by(lanes) {

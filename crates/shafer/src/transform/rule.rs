@@ -2,7 +2,7 @@
 
 use super::{evidential, min_p, project, top_k, top_p};
 use crate::error::{Error, Result};
-use crate::kernel::{Cut, Float, Loops, Rate, SLACK, TileRule};
+use crate::kernel::{Cut, Float, LONG, Loops, Rate, SLACK, TileRule};
 
 /// One of the transforms, with its parameters, which have been checked.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +111,12 @@ impl Rule {
             Rule::MinP { p } => Some(TileRule::NearMax { distance: min_p::distance(p, rate) }),
             Rule::TopK { .. } | Rule::TopP { .. } | Rule::Project(_) => None,
         }
+    }
+
+    /// Whether what is kept of a row is best packed at once, and not block by block: in short rows, and where nothing
+    /// is dropped, nothing is saved by that.
+    pub(crate) fn packs_at_once(&self, classes: usize) -> bool {
+        classes < LONG || matches!(self, Rule::Softmax)
     }
 
     /// Checks a row and chooses its classes. An error speaks of row 0.
