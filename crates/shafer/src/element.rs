@@ -2,7 +2,12 @@
 
 use std::fmt;
 
+use crate::compressed::CompressedRows;
+use crate::engine;
+use crate::error::Result;
 use crate::kernel::Float;
+use crate::logits::Logits;
+use crate::transform::{Report, Rule};
 
 mod sealed {
     pub trait Sealed {}
@@ -51,6 +56,54 @@ pub trait Element:
     /// The nearest value of this type.
     #[doc(hidden)]
     fn narrow(value: Self::Compute) -> Self;
+
+    /// See [`engine::dense`].
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "as above")]
+    fn dense(rule: &Rule, logits: &Logits<'_, Self>, out: &mut [Self]) -> Result<Report>;
+
+    /// See [`engine::compressed`].
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "as above")]
+    fn compressed(
+        rule: &Rule,
+        logits: &Logits<'_, Self>,
+        out: &mut CompressedRows<Self>,
+    ) -> Result<Report>;
+
+    /// See [`engine::support_sizes`].
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "as above")]
+    fn support_sizes(rule: &Rule, logits: &Logits<'_, Self>, sizes: &mut [u32]) -> Result<Report>;
+}
+
+/// The ways into the engine for one type. They are no generic functions, so that the loops behind them are compiled with
+/// this crate, and not with each program that calls them, in as many ways as there are programs.
+macro_rules! entrances {
+    () => {
+        #[allow(private_interfaces, reason = "see Element::dense")]
+        fn dense(rule: &Rule, logits: &Logits<'_, Self>, out: &mut [Self]) -> Result<Report> {
+            engine::dense(rule, logits, out)
+        }
+
+        #[allow(private_interfaces, reason = "see Element::compressed")]
+        fn compressed(
+            rule: &Rule,
+            logits: &Logits<'_, Self>,
+            out: &mut CompressedRows<Self>,
+        ) -> Result<Report> {
+            engine::compressed(rule, logits, out)
+        }
+
+        #[allow(private_interfaces, reason = "see Element::support_sizes")]
+        fn support_sizes(
+            rule: &Rule,
+            logits: &Logits<'_, Self>,
+            sizes: &mut [u32],
+        ) -> Result<Report> {
+            engine::support_sizes(rule, logits, sizes)
+        }
+    };
 }
 
 impl Element for f32 {
@@ -85,6 +138,8 @@ impl Element for f32 {
     fn narrow(value: f32) -> Self {
         value
     }
+
+    entrances!();
 }
 
 impl Element for f64 {
@@ -119,6 +174,8 @@ impl Element for f64 {
     fn narrow(value: f64) -> Self {
         value
     }
+
+    entrances!();
 }
 
 #[cfg(feature = "half")]
@@ -156,6 +213,8 @@ macro_rules! half_element {
             fn narrow(value: f32) -> Self {
                 <$half>::from_f32(value)
             }
+
+            entrances!();
         }
     };
 }

@@ -5,6 +5,11 @@
 //! many at a time as a vector holds; and what goes to memory is written in order and once, where packing itself writes
 //! whole vectors that the next ones overlap.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::_mm512_cvtepu8_epi32;
+
+#[cfg(target_arch = "x86_64")]
+use fearless_simd::{Avx512, u32x16};
 use fearless_simd::{mask8x16, prelude::*, u8x16};
 
 use super::gibbs::Term;
@@ -205,8 +210,12 @@ impl Part<'_> {
     ) -> usize {
         let lanes = S::f32s::LEN;
         let mut n = 0;
-        let mut fours = row[start..end].chunks_exact(4 * lanes);
-        for (four, places) in (&mut fours).zip(PLACES[MAX_LANES..].chunks_exact(4 * lanes)) {
+        let block = &row[start..end];
+        let mut at = 0;
+        while at + 4 * lanes <= block.len() {
+            let four = &block[at..at + 4 * lanes];
+            let places = &PLACES[MAX_LANES + at..MAX_LANES + at + 4 * lanes];
+            at += 4 * lanes;
             if FEW {
                 let mut max = bound;
                 for i in 0..4 {
@@ -220,7 +229,7 @@ impl Part<'_> {
             // One check that there is room for all.
             let values = &mut self.values[n..n + 4 * lanes];
             let mut kept = 0;
-            // One after the other: to compare all four first takes a sixth more time.
+            // One after the other: to compare all four first takes longer.
             for i in 0..4 {
                 let x = S::f32s::from_slice(simd, &four[i * lanes..][..lanes]);
                 let keep = x.simd_gt(bound);
@@ -242,7 +251,7 @@ impl Part<'_> {
             }
             n += kept;
         }
-        for from in (end - fours.remainder().len()..end).step_by(lanes) {
+        for from in (start + at..end).step_by(lanes) {
             // The last vector with logits that were there before, which are not kept twice.
             let first = from.min(row.len() - lanes);
             let x = S::f32s::from_slice(simd, &row[first..first + lanes]);
@@ -276,22 +285,25 @@ impl Part<'_> {
         let zero = S::f32s::simd_from(simd, 0.0);
         let mut sum = zero;
         let whole = if EXACT { n - n % lanes } else { n.next_multiple_of(lanes) };
-        let to =
-            (columns[..whole].chunks_exact_mut(lanes)).zip(values[..whole].chunks_exact_mut(lanes));
-        let from = self.places.chunks_exact(lanes).zip(self.values.chunks_exact(lanes));
-        for (i, ((columns, values), (places, x))) in to.zip(from).enumerate() {
+        let (columns, last_columns) = columns.split_at_mut(whole);
+        let (values, last_values) = values.split_at_mut(whole);
+        let (places, logits) = (&self.places[..whole], &self.values[..whole]);
+        // Iterators would not all become part of a function as large as the one that this is a part of.
+        let mut at = 0;
+        while at + lanes <= whole {
+            let (columns, values) = (&mut columns[at..at + lanes], &mut values[at..at + lanes]);
             if far {
                 prefetch::write(values, PAGE);
                 prefetch::write(columns, PAGE);
             }
-            let places = S::u32s::from_fn(simd, |i| u32::from(places[i]));
-            (places + start).store_slice(columns);
-            let x = S::f32s::from_slice(simd, x);
+            put_columns(simd, &places[at..at + lanes], start, columns);
+            let x = S::f32s::from_slice(simd, &logits[at..at + lanes]);
             let e = term.of_kept(simd, x, x.simd_gt(lowest));
             sum += e;
             e.store_slice(values);
             // With as many lanes as there can be, that is once a block.
-            if lanes < MAX_LANES && i % SUMMANDS == SUMMANDS - 1 {
+            at += lanes;
+            if lanes < MAX_LANES && at % (SUMMANDS * lanes) == 0 {
                 add::<S>(&mut exps.sum, sum);
                 sum = zero;
             }
@@ -300,11 +312,32 @@ impl Part<'_> {
             let x = S::f32s::from_slice(simd, &self.values[whole..whole + lanes]);
             let e = term.of_kept(simd, x, x.simd_gt(lowest));
             sum += e;
-            values[whole..n].copy_from_slice(&e.as_slice()[..n - whole]);
-            for (column, &place) in columns[whole..n].iter_mut().zip(&self.places[whole..]) {
+            last_values[..n - whole].copy_from_slice(&e.as_slice()[..n - whole]);
+            for (column, &place) in last_columns.iter_mut().zip(&self.places[whole..n]) {
                 *column = start + u32::from(place);
             }
         }
         add::<S>(&mut exps.sum, sum);
     }
 }
+
+/// Writes the columns of a vector of places.
+#[inline(always)]
+fn put_columns<S: Simd>(simd: S, places: &[u8], start: u32, columns: &mut [u32]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(avx512) = simd.level().as_avx512() {
+        let places = widen(avx512, u8x16::from_slice(avx512, places));
+        return (places + start).store_slice(columns);
+    }
+    let places = S::u32s::from_fn(simd, |lane| u32::from(places[lane]));
+    (places + start).store_slice(columns);
+}
+
+#[cfg(target_arch = "x86_64")]
+fearless_simd::kernel!(
+    /// In one instruction.
+    #[inline(always)]
+    fn widen(avx512: Avx512, places: u8x16<Avx512>) -> u32x16<Avx512> {
+        _mm512_cvtepu8_epi32(places.into()).simd_into(avx512)
+    }
+);

@@ -104,7 +104,7 @@ pub trait TransformExt: Transform {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     fn dense<E: Element>(&self, logits: &Logits<'_, E>, out: &mut [E]) -> Result<Report> {
-        engine::dense(&self.rule(), logits, out)
+        E::dense(&self.rule(), logits, out)
     }
 
     /// The distributions of all rows in compressed form.
@@ -140,7 +140,7 @@ pub trait TransformExt: Transform {
         logits: &Logits<'_, E>,
         rows: &mut CompressedRows<E>,
     ) -> Result<Report> {
-        engine::compressed(&self.rule(), logits, rows)
+        E::compressed(&self.rule(), logits, rows)
     }
 
     /// The number of classes that each row keeps: one number a row, and no exponential for the
@@ -161,7 +161,7 @@ pub trait TransformExt: Transform {
         logits: &Logits<'_, E>,
         sizes: &mut [u32],
     ) -> Result<Report> {
-        engine::support_sizes(&self.rule(), logits, sizes)
+        E::support_sizes(&self.rule(), logits, sizes)
     }
 
     /// The vector-Jacobian product: the gradient, with respect to the logits, of the inner product
