@@ -58,18 +58,19 @@ const PACKED: [u64; 256] = {
 ///
 /// A processor that finds a load and a store before it to agree in the last 12 bits of their addresses lets the load
 /// wait, whatever the other bits are. So what is packed begins where the block begins, in the last 10 bits: the
-/// stores, which come more slowly, then stay behind the loads. And it does not lie across two pages, nor a vector
-/// across two cache lines when it is read back.
+/// stores, which come more slowly, then stay behind the loads. It does not lie across two pages, nor a vector across two
+/// cache lines when it is read back. And a desk is kept on the stack, where the function that works on it keeps what
+/// it has no registers for in the upper half of another page: places in the same half made some runs slow.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 pub(crate) struct Desk {
-    values: [f32; 2 * BLOCK],
     places: Places,
+    values: [f32; 2 * BLOCK],
 }
 
-/// What is kept of a block, and a vector more.
+/// What is kept of a block, and a vector more; of bytes, a cache line.
 type Values = [f32; BLOCK + MAX_LANES];
-type Places = [u8; BLOCK + MAX_LANES];
+type Places = [u8; BLOCK + 4 * MAX_LANES];
 
 impl Desk {
     pub(crate) fn new() -> Self {
@@ -79,7 +80,8 @@ impl Desk {
     /// The part of it for this block.
     #[inline(always)]
     fn part(&mut self, block: &[f32]) -> Part<'_> {
-        let begin = block.as_ptr().addr() / size_of::<f32>() % BLOCK / MAX_LANES * MAX_LANES;
+        let distance = block.as_ptr().addr().wrapping_sub(self.values.as_ptr().addr());
+        let begin = distance / size_of::<f32>() % BLOCK / MAX_LANES * MAX_LANES;
         let (values, _) = self.values[begin..].split_first_chunk_mut().expect("there is room");
         Part { values, places: &mut self.places }
     }
@@ -182,14 +184,12 @@ fn blocks<S: Simd, T: Term<S>, const EXACT: bool>(
         if !EXACT && room - n < count.next_multiple_of(lanes) {
             break;
         }
-        part.take::<S, T, EXACT>(
-            count,
-            start as u32,
-            &mut exps,
-            &mut columns[n..],
-            &mut values[n..],
-            far,
-        );
+        let (columns, values) = (&mut columns[n..], &mut values[n..]);
+        if far {
+            part.take::<S, T, EXACT, true>(count, start as u32, &mut exps, columns, values);
+        } else {
+            part.take::<S, T, EXACT, false>(count, start as u32, &mut exps, columns, values);
+        }
         before = n;
         n += count;
         start = end;
@@ -271,14 +271,13 @@ impl Part<'_> {
     /// Writes the columns of the first `n`, in a block that begins with column `start`, and the exponentials of their
     /// values. Unless `EXACT`, whole vectors: what comes after them is not written yet.
     #[inline(always)]
-    fn take<S: Simd, T: Term<S>, const EXACT: bool>(
+    fn take<S: Simd, T: Term<S>, const EXACT: bool, const ASK: bool>(
         &self,
         n: usize,
         start: u32,
         exps: &mut Exps<S, T>,
         columns: &mut [u32],
         values: &mut [f32],
-        far: bool,
     ) {
         let Exps { simd, term, lowest, .. } = *exps;
         let lanes = S::f32s::LEN;
@@ -292,7 +291,7 @@ impl Part<'_> {
         let mut at = 0;
         while at + lanes <= whole {
             let (columns, values) = (&mut columns[at..at + lanes], &mut values[at..at + lanes]);
-            if far {
+            if ASK {
                 prefetch::write(values, PAGE);
                 prefetch::write(columns, PAGE);
             }
