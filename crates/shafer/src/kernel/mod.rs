@@ -110,7 +110,7 @@ pub(crate) trait Loops<F: Float>: Copy {
     fn exp_above(self, row: &[F], out: &mut [F], cut: Cut<F>, rate: Rate, ahead: Ahead) -> f64;
 
     /// What `exp_above` writes for the values above the threshold, where `compact` would write these; their number,
-    /// and the sum. It may be added in another order, and then differ in its last digits.
+    /// and the sum.
     fn compact_exp(
         self,
         row: &[F],
@@ -121,7 +121,8 @@ pub(crate) trait Loops<F: Float>: Copy {
         ahead: usize,
     ) -> (usize, f64);
 
-    /// The same for rows of at least [`LONG`] classes, which pass over a desk.
+    /// The same for rows of at least [`LONG`] classes, which pass over a desk. The sum is added in another order, and may
+    /// differ in its last digits.
     fn compact_long(
         self,
         row: &[F],
