@@ -52,10 +52,8 @@ fn main() {
         shapes.extend(SHAPES);
     }
     let all = std::thread::available_parallelism().map_or(1, usize::from);
-    let pools = if all > 1 { vec![1, all] } else { vec![1] };
-    let pools: Vec<_> = (pools.into_iter())
-        .map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap())
-        .collect();
+    rayon::ThreadPoolBuilder::new().num_threads(all).build_global().unwrap();
+    let threads = if all > 1 { vec![1, all] } else { vec![1] };
     let mut measurements = Vec::new();
     println!(
         "{:<16} {:<6} {:>7} {:>7} {:>8} {:>11} {:>10}",
@@ -64,7 +62,7 @@ fn main() {
     for (rows, k) in shapes {
         let logits = normal_logits(rows * k);
         let outputs = [(); 3].map(|()| vec![0.0_f32; rows * k]);
-        let mut bench = Bench { pools: &pools, logits: &logits, outputs, rows, k };
+        let mut bench = Bench { threads: &threads, logits: &logits, outputs, rows, k };
         let mut add = |found: Vec<Measurement>| {
             found.iter().for_each(print);
             measurements.extend(found);
@@ -107,8 +105,8 @@ fn transforms(k: usize) -> Vec<(String, Box<dyn Transform>)> {
 }
 
 struct Bench<'a> {
-    /// Of one thread, and of all.
-    pools: &'a [rayon::ThreadPool],
+    /// One, and all: those of the pool less one, and this one.
+    threads: &'a [usize],
     logits: &'a [f32],
     /// Of the dense layout, and of the memcpys after it and after the compressed one.
     outputs: [Vec<f32>; 3],
@@ -118,38 +116,34 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn memcpy(&mut self) -> Vec<Measurement> {
-        let Self { pools, logits, outputs: [out, ..], .. } = self;
-        let found = rounds(|| {
-            pools.iter().map(|pool| pool.install(|| time(|| copy(logits, out)))).collect()
-        });
-        (pools.iter().zip(found))
-            .map(|(pool, ns)| self.measurement("memcpy", "dense", pool, ns, ns))
+        let Self { threads, logits, outputs: [out, ..], .. } = self;
+        let found = rounds(|| threads.iter().map(|&n| time(|| copy(logits, out, n))).collect());
+        (threads.iter().zip(found))
+            .map(|(&threads, ns)| self.measurement("memcpy", "dense", threads, ns, ns))
             .collect()
     }
 
     /// Each layout on each number of threads, followed by a memcpy on as many.
     fn transform(&mut self, name: &str, transform: &dyn Transform) -> Vec<Measurement> {
-        let Self { pools, logits, outputs: [out, copy_1, copy_2], k, .. } = self;
+        let Self { threads, logits, outputs: [out, copy_1, copy_2], k, .. } = self;
         let rows = Logits::rows(logits, *k).unwrap();
         let mut kept = CompressedRows::new();
         let found = rounds(|| {
             let mut times = Vec::new();
-            for pool in *pools {
-                let rows = rows.parallel(pool.current_num_threads() > 1);
-                pool.install(|| {
-                    times.push(time(|| transform.dense(&rows, out).unwrap()));
-                    times.push(time(|| copy(logits, copy_1)));
-                    times.push(time(|| transform.compressed_into(&rows, &mut kept).unwrap()));
-                    times.push(time(|| copy(logits, copy_2)));
-                });
+            for &threads in *threads {
+                let rows = rows.parallel(threads > 1);
+                times.push(time(|| transform.dense(&rows, out).unwrap()));
+                times.push(time(|| copy(logits, copy_1, threads)));
+                times.push(time(|| transform.compressed_into(&rows, &mut kept).unwrap()));
+                times.push(time(|| copy(logits, copy_2, threads)));
             }
             times
         });
-        (pools.iter().zip(found.chunks_exact(4)))
-            .flat_map(|(pool, times)| {
+        (threads.iter().zip(found.chunks_exact(4)))
+            .flat_map(|(&threads, times)| {
                 [
-                    self.measurement(name, "dense", pool, times[0], times[1]),
-                    self.measurement(name, "csr", pool, times[2], times[3]),
+                    self.measurement(name, "dense", threads, times[0], times[1]),
+                    self.measurement(name, "csr", threads, times[2], times[3]),
                 ]
             })
             .collect()
@@ -159,7 +153,7 @@ impl Bench<'_> {
         &self,
         name: &str,
         layout: &'static str,
-        pool: &rayon::ThreadPool,
+        threads: usize,
         ns: f64,
         memcpy: f64,
     ) -> Measurement {
@@ -168,25 +162,24 @@ impl Bench<'_> {
             layout,
             rows: self.rows,
             k: self.k,
-            threads: pool.current_num_threads(),
+            threads,
             ns_per_element: ns / (self.rows * self.k) as f64,
             memcpy_ratio: ns / memcpy,
         }
     }
 }
 
-/// On as many threads as the pool has that this runs in.
-fn copy(from: &[f32], to: &mut [f32]) {
-    use rayon::prelude::*;
-    let threads = rayon::current_num_threads();
+/// On so many threads, this one among them.
+fn copy(from: &[f32], to: &mut [f32], threads: usize) {
     let part = from.len().div_ceil(threads);
-    if threads == 1 {
-        to.copy_from_slice(from);
-    } else {
-        to.par_chunks_mut(part).zip(from.par_chunks(part)).for_each(|(to, from)| {
-            to.copy_from_slice(from);
-        });
-    }
+    let mut parts = to.chunks_mut(part).zip(from.chunks(part));
+    let Some((first_to, first_from)) = parts.next() else { return };
+    rayon::in_place_scope(|scope| {
+        for (to, from) in parts {
+            scope.spawn(|_| to.copy_from_slice(from));
+        }
+        first_to.copy_from_slice(first_from);
+    });
 }
 
 /// Nanoseconds.

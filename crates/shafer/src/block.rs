@@ -1,6 +1,9 @@
 //! A few rows that fit the second-level cache: what a thread does with them.
 
 #[cfg(feature = "parallel")]
+use std::ops::Range;
+
+#[cfg(feature = "parallel")]
 use crate::compressed::Places;
 use crate::compressed::{CompressedRows, Entries};
 use crate::element::Element;
@@ -109,58 +112,64 @@ impl<'a, E: Element> Worker<'a, E> {
         Ok(vacuous)
     }
 
-    /// Where each of some rows is cut off, added to `cuts`, and how much they keep in all. Or nothing, where the rows
-    /// can as well be written elsewhere and copied.
+    /// Whether rows can be counted before they are written. If not, they can as well be written elsewhere and copied.
     #[cfg(feature = "parallel")]
-    pub(crate) fn cuts(
-        &mut self,
-        start: usize,
-        count: usize,
-        cuts: &mut Vec<Cut<E::Compute>>,
-    ) -> Option<Result<Size>> {
+    pub(crate) fn counts(&self) -> bool {
         // Only where a threshold decides is the number known without the rows, and tiles are fast.
-        let classes = self.logits.classes();
-        if self.rule.tile(self.rate).is_none()
-            || classes <= TILE_CLASSES
-            || E::as_compute(&[]).is_none()
-        {
-            return None;
-        }
-        self.input.clear();
-        let rows = self.logits.block(start, count, &mut self.input);
-        let block = Block { rule: self.rule, rows, start, classes, rate: self.rate, skipped: 0 };
-        Some(E::Compute::run(Choose { block: &block, cuts, scratch: &mut self.scratch }))
+        self.rule.tile(self.rate).is_some()
+            && self.logits.classes() > TILE_CLASSES
+            && E::as_compute(&[]).is_some()
     }
 
-    /// Writes the rows of which these are the cuts, found just now, to their place.
+    /// Chooses the classes of these rows, and counts them.
     #[cfg(feature = "parallel")]
-    pub(crate) fn write_above(
+    pub(crate) fn choose(
         &mut self,
-        start: usize,
-        cuts: &[Cut<E::Compute>],
+        rows: Range<usize>,
+        chosen: &mut Chosen<E::Compute>,
+    ) -> Result<Size> {
+        self.write_and_choose(&Chosen::default(), Places::default(), rows, chosen)
+    }
+
+    /// Writes rows whose classes have been chosen to their place.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn write(&mut self, chosen: &Chosen<E::Compute>, place: Places<'_, E>) {
+        // There is nothing to go wrong with no rows.
+        let _ = self.write_and_choose(chosen, place, 0..0, &mut Chosen::default());
+    }
+
+    /// The one for some rows, and the other for the `next` ones, which are `rows`.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn write_and_choose(
+        &mut self,
+        chosen: &Chosen<E::Compute>,
         place: Places<'_, E>,
-    ) {
-        // What had to be copied is still there.
-        let rows = match &self.input[..] {
-            [] => self.logits.block(start, cuts.len(), &mut self.input),
+        rows: Range<usize>,
+        next: &mut Chosen<E::Compute>,
+    ) -> Result<Size> {
+        let Self { rule, logits, rate, ref mut scratch, .. } = *self;
+        let classes = logits.classes();
+        let Places { base, ends, columns, values } = place;
+        let values = E::as_compute_mut(values).unwrap_or_default();
+        let place = Places { base, ends, columns, values };
+        let (cuts, ahead) = (&chosen.cuts[..], NEAR_AHEAD);
+        let mut copied = Vec::new();
+        let written = match &chosen.copied[..] {
+            [] => logits.block(chosen.start, cuts.len(), &mut copied),
             copied => copied,
         };
-        let group = Group {
-            rows,
-            classes: self.logits.classes(),
-            cuts,
-            rate: self.rate,
-            ahead: NEAR_AHEAD,
-            afterwards: None,
-        };
-        let Places { base, ends, columns, values } = place;
-        if let Some(values) = E::as_compute_mut(values) {
-            let place = Places { base, ends, columns, values };
-            if self.rule.packs_at_once(group.classes) {
-                E::Compute::run(WriteAbove { group, place, packing: &mut AtOnce });
-            } else {
-                E::Compute::run(WriteAbove { group, place, packing: &mut Desk::new() });
-            }
+        let group = Group { rows: written, classes, cuts, rate, ahead, afterwards: None };
+        next.clear();
+        let Chosen { start, cuts, copied } = next;
+        *start = rows.start;
+        let rows = logits.block(rows.start, rows.len(), copied);
+        let block = Block { rule, rows, start: *start, classes, rate, skipped: 0 };
+        if rule.packs_at_once(classes) {
+            let packing = &mut AtOnce;
+            E::Compute::run(WriteAndChoose { group, place, packing, block, cuts, scratch })
+        } else {
+            let packing = &mut Desk::asking();
+            E::Compute::run(WriteAndChoose { group, place, packing, block, cuts, scratch })
         }
     }
 
@@ -221,56 +230,80 @@ impl<F: Float> Block<'_, F> {
     }
 }
 
-/// Finds out where rows are cut off.
+/// Rows whose classes have been chosen, and that are yet to be written.
 #[cfg(feature = "parallel")]
-struct Choose<'a, F> {
-    block: &'a Block<'a, F>,
+#[derive(Default)]
+pub(crate) struct Chosen<F> {
+    /// The number of the first one.
+    start: usize,
+    /// Where each of them is cut off.
+    cuts: Vec<Cut<F>>,
+    /// The rows themselves, if they had to be copied.
+    copied: Vec<F>,
+}
+
+#[cfg(feature = "parallel")]
+impl<F> Chosen<F> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cuts.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.cuts.clear();
+        self.copied.clear();
+    }
+}
+
+/// Writes rows to a place that has room for them and no more, and chooses the classes of others: a row of the ones and
+/// a row of the others in turns. So there is always something to be asked of the memory, and something to be computed
+/// while it answers.
+#[cfg(feature = "parallel")]
+struct WriteAndChoose<'a, F, P> {
+    group: Group<'a, F>,
+    place: Places<'a, F>,
+    packing: &'a mut P,
+    block: Block<'a, F>,
     cuts: &'a mut Vec<Cut<F>>,
     scratch: &'a mut Scratch<F>,
 }
 
 #[cfg(feature = "parallel")]
-impl<F: Float> Task<F> for Choose<'_, F> {
+impl<F: Float, P: Packing<F>> Task<F> for WriteAndChoose<'_, F, P> {
     type Output = Result<Size>;
 
     #[inline(always)]
     fn run(self, loops: impl Loops<F>) -> Result<Size> {
-        let Self { block, cuts, scratch } = self;
+        let Self { group, place, packing, block, cuts, scratch } = self;
         let loops = loops.sparing();
-        let mut size = Size { entries: 0, vacuous: 0 };
-        for (i, row) in block.rows.chunks_exact(block.classes).enumerate() {
-            let selection = block.select(i, row, scratch, loops)?;
-            size.vacuous += usize::from(selection.vacuous);
-            if let Kept::Above(cut) = selection.kept {
-                size.entries += loops.count_above(row, cut.threshold);
-                cuts.push(cut);
+        let classes = group.classes;
+        let (to_write, to_choose) = (group.cuts.len(), block.rows.len() / classes);
+        let mut end = 0;
+        // An error does not keep what is to be written from being written.
+        let mut chosen = Ok(Size { entries: 0, vacuous: 0 });
+        for i in 0..to_write.max(to_choose) {
+            if i < to_write {
+                let row = &group.rows[i * classes..][..classes];
+                let (columns, values) = (&mut place.columns[end..], &mut place.values[end..]);
+                end += group.put_above(row, group.cuts[i], packing, columns, values, loops);
+                place.ends[i] = place.base + end;
+            }
+            if i < to_choose
+                && let Ok(size) = &mut chosen
+            {
+                let row = &block.rows[i * classes..][..classes];
+                match block.select(i, row, scratch, loops) {
+                    Ok(Selection { kept: Kept::Above(cut), vacuous }) => {
+                        size.vacuous += usize::from(vacuous);
+                        size.entries += loops.count_above(row, cut.threshold);
+                        cuts.push(cut);
+                    }
+                    // See `Worker::counts`.
+                    Ok(_) => {}
+                    Err(error) => chosen = Err(error),
+                }
             }
         }
-        Ok(size)
-    }
-}
-
-/// Writes rows to a place that has room for them and no more.
-#[cfg(feature = "parallel")]
-struct WriteAbove<'a, F, P> {
-    group: Group<'a, F>,
-    place: Places<'a, F>,
-    packing: &'a mut P,
-}
-
-#[cfg(feature = "parallel")]
-impl<F: Float, P: Packing<F>> Task<F> for WriteAbove<'_, F, P> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self, loops: impl Loops<F>) {
-        let Self { group, place, packing } = self;
-        let mut end = 0;
-        for ((row, &cut), to) in group.rows().zip(group.cuts).zip(place.ends) {
-            let (columns, values) = (&mut place.columns[end..], &mut place.values[end..]);
-            end += group.put_above(row, cut, packing, columns, values, loops);
-            *to = place.base + end;
-        }
+        chosen
     }
 }
 

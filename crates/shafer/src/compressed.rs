@@ -262,6 +262,7 @@ pub(crate) struct Entries<'a, E> {
 
 /// Where some rows belong, with room for as many entries as they have.
 #[cfg(feature = "parallel")]
+#[derive(Default)]
 pub(crate) struct Places<'a, E> {
     /// The number of entries before these.
     pub(crate) base: usize,

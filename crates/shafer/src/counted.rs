@@ -1,11 +1,13 @@
 //! Blocks of compressed rows that are counted before they have their place.
 
-use crate::block::Worker;
+use std::mem::swap;
+use std::ops::Range;
+
+use crate::block::{Chosen, Worker};
 use crate::compressed::{CompressedRows, Places};
 use crate::element::Element;
 use crate::error::Result;
 use crate::in_order::{BlockWriter, Size};
-use crate::kernel::Cut;
 use crate::logits::Logits;
 use crate::transform::Rule;
 
@@ -18,49 +20,67 @@ pub(crate) struct Counted<'a, E: Element> {
     classes: usize,
     /// Whether the block before kept so little that copying it is less work than counting it.
     few: bool,
-    /// The number of its first row.
-    start: usize,
-    /// Where its rows are cut off, if they are yet to be written;
-    cuts: Vec<Cut<E::Compute>>,
-    /// the rows, if they are yet to be copied.
+    /// The rows, if they have been counted and are yet to be written;
+    chosen: Chosen<E::Compute>,
+    /// if not, and they are yet to be copied.
     rows: CompressedRows<E>,
+    /// Memory for the rows after them.
+    next: Chosen<E::Compute>,
 }
 
 impl<'a, E: Element> Counted<'a, E> {
     pub(crate) fn new(rule: &'a Rule, logits: &'a Logits<'a, E>) -> Self {
-        let classes = logits.classes();
         Self {
             worker: Worker::new(rule, logits).skipping(rayon::current_num_threads() - 1),
-            classes,
+            classes: logits.classes(),
             few: false,
-            start: 0,
-            cuts: Vec::new(),
+            chosen: Chosen::default(),
             rows: CompressedRows::new(),
+            next: Chosen::default(),
         }
+    }
+
+    fn counts(&self) -> bool {
+        !self.few && self.worker.counts()
+    }
+
+    /// Learns from the size of so many rows what to do with the next ones.
+    fn learn(&mut self, rows: usize, size: Size) -> Size {
+        self.few = size.entries < rows * self.classes / FEW;
+        size
     }
 }
 
 impl<E: Element> BlockWriter<E> for Counted<'_, E> {
-    fn prepare(&mut self, start: usize, count: usize) -> Result<Size> {
-        self.start = start;
-        self.cuts.clear();
-        let counted = if self.few { None } else { self.worker.cuts(start, count, &mut self.cuts) };
-        let size = if let Some(size) = counted {
-            size?
+    fn prepare(&mut self, rows: Range<usize>) -> Result<Size> {
+        let count = rows.len();
+        self.chosen.clear();
+        let size = if self.counts() {
+            self.worker.choose(rows, &mut self.chosen)?
         } else {
             self.rows.reset(self.classes);
-            let vacuous = self.worker.compressed(start, count, &mut self.rows)?;
+            let vacuous = self.worker.compressed(rows.start, count, &mut self.rows)?;
             Size { entries: self.rows.stored(), vacuous }
         };
-        self.few = size.entries < count * self.classes / FEW;
-        Ok(size)
+        Ok(self.learn(count, size))
     }
 
     fn write(&mut self, place: Places<'_, E>) {
-        if self.cuts.is_empty() {
+        if self.chosen.is_empty() {
             place.put(&self.rows);
         } else {
-            self.worker.write_above(self.start, &self.cuts, place);
+            self.worker.write(&self.chosen, place);
         }
+    }
+
+    fn write_and_prepare(&mut self, place: Places<'_, E>, rows: Range<usize>) -> Result<Size> {
+        if self.chosen.is_empty() || !self.counts() {
+            self.write(place);
+            return self.prepare(rows);
+        }
+        let count = rows.len();
+        let size = self.worker.write_and_choose(&self.chosen, place, rows, &mut self.next)?;
+        swap(&mut self.chosen, &mut self.next);
+        Ok(self.learn(count, size))
     }
 }

@@ -21,10 +21,22 @@ const BLOCK: usize = 1 << 16;
 /// cannot be written there directly.
 const WAVE: usize = 64;
 
-/// Rows are shared out in blocks of this many: a multiple of the lanes, for the short ones.
+/// Rows are shared out in blocks of this many.
 fn block_rows(classes: usize) -> usize {
-    let rows = (BLOCK / classes).max(1);
+    whole_tiles((BLOCK / classes).max(1), classes)
+}
+
+/// A multiple of the lanes, for the short ones.
+fn whole_tiles(rows: usize, classes: usize) -> usize {
     if classes <= TILE_CLASSES { rows.next_multiple_of(16) } else { rows }
+}
+
+/// The same, a little smaller if all threads then have as many of them to work on.
+#[cfg(feature = "parallel")]
+fn even_block_rows(rows: usize, classes: usize) -> usize {
+    let blocks = rows.div_ceil(block_rows(classes));
+    let blocks = blocks.next_multiple_of(rayon::current_num_threads());
+    whole_tiles(rows.div_ceil(blocks), classes)
 }
 
 /// See [`crate::TransformExt::dense`].
@@ -100,6 +112,7 @@ pub(crate) fn compressed<E: Element>(
     let mut report = Report { rows, vacuous: 0 };
     #[cfg(feature = "parallel")]
     if logits.is_parallel() && rows > block_rows {
+        let block_rows = even_block_rows(rows, logits.classes());
         report.vacuous =
             crate::in_order::add_rows(out, rows, block_rows, || Counted::new(rule, logits))?;
         return Ok(report);
@@ -186,27 +199,12 @@ fn for_blocks<T: Send, W>(
     parallel: bool,
     items: &mut [T],
     size: usize,
-    worker: impl Fn() -> W + Sync + Send,
-    work: impl Fn(&mut W, usize, &mut [T]) -> Result<usize> + Sync + Send,
+    worker: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, usize, &mut [T]) -> Result<usize> + Sync,
 ) -> Result<usize> {
     #[cfg(feature = "parallel")]
     if parallel && items.len() > size {
-        use rayon::prelude::*;
-        return items
-            .par_chunks_mut(size)
-            .enumerate()
-            .map_init(&worker, |worker, (i, chunk)| {
-                work(worker, i, chunk).map_err(|error| (i, error))
-            })
-            .reduce(
-                || Ok(0),
-                |a, b| match (a, b) {
-                    (Ok(a), Ok(b)) => Ok(a + b),
-                    (Err(a), Err(b)) => Err(if a.0 <= b.0 { a } else { b }),
-                    (Err(error), _) | (_, Err(error)) => Err(error),
-                },
-            )
-            .map_err(|(_, error)| error);
+        return crate::threads::for_chunks(items, size, worker, work);
     }
     #[cfg(not(feature = "parallel"))]
     let _ = parallel;

@@ -2,10 +2,11 @@
 //!
 //! Where a block of rows goes is only known when it is known how many entries all blocks before it have.
 //! So every thread first finds that out for a block that is small enough to stay in its cache, waits
-//! for its turn to take its place, and then writes the block. A turn takes as long as adding a number:
-//! the writing is done by all threads at once.
+//! for its turn to take its place, and then writes the block, and prepares the next one meanwhile. A turn takes as
+//! long as adding a number: the writing is done by all threads at once.
 
 use std::hint::spin_loop;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::yield_now;
@@ -13,6 +14,7 @@ use std::thread::yield_now;
 use crate::compressed::{CompressedRows, Places};
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::threads::on_all;
 
 /// After so many looks at whose turn it is, somebody else may need the processor: perhaps the thread whose turn it
 /// is, which would otherwise stand still for as long as the others look.
@@ -32,11 +34,14 @@ pub(crate) struct Size {
 
 /// What a thread does with blocks, one after the other.
 pub(crate) trait BlockWriter<E> {
-    /// Finds out the size of so many rows from `start` on.
-    fn prepare(&mut self, start: usize, count: usize) -> Result<Size>;
+    /// Finds out the size of these rows.
+    fn prepare(&mut self, rows: Range<usize>) -> Result<Size>;
 
     /// Writes what was prepared last to its place.
     fn write(&mut self, place: Places<'_, E>);
+
+    /// The one and then, or meanwhile, the other, for the next rows.
+    fn write_and_prepare(&mut self, place: Places<'_, E>, rows: Range<usize>) -> Result<Size>;
 }
 
 /// Adds rows to `out`, `block_rows` at a time; the number of vacuous ones. Of several errors, the one of the
@@ -65,11 +70,7 @@ pub(crate) fn add_rows<E: Element, W: BlockWriter<E>>(
                 error: None,
             }),
         };
-        rayon::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|_| round.run(&writer));
-            }
-        });
+        on_all(|| round.run(&writer));
         let State { places, vacuous: found, error } =
             round.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         done = rows - places.rows();
@@ -105,23 +106,31 @@ impl<'a, E: Element> Round<'a, E> {
     fn run<W: BlockWriter<E>>(&self, writer: impl Fn() -> W) {
         // Also if something panics: the others must not wait for it.
         let stop = StopWhenDropped(&self.turn);
-        let mut writer = writer();
-        loop {
-            let number = self.claimed.fetch_add(1, Ordering::Relaxed);
-            let start = self.first_row + number * self.block_rows;
-            if start >= self.rows {
-                break;
+        if let Some((mut number, mut rows)) = self.claim() {
+            let mut writer = writer();
+            let mut size = writer.prepare(rows.clone());
+            loop {
+                if !self.wait(number) {
+                    return;
+                }
+                let Some(place) = self.take(size, rows.len()) else { return };
+                self.turn.store(number + 1, Ordering::Release);
+                let Some(next) = self.claim() else {
+                    writer.write(place);
+                    break;
+                };
+                (number, rows) = next;
+                size = writer.write_and_prepare(place, rows.clone());
             }
-            let count = self.block_rows.min(self.rows - start);
-            let size = writer.prepare(start, count);
-            if !self.wait(number) {
-                return;
-            }
-            let Some(place) = self.take(size, count) else { return };
-            self.turn.store(number + 1, Ordering::Release);
-            writer.write(place);
         }
         std::mem::forget(stop);
+    }
+
+    /// The number of the next block, and its rows.
+    fn claim(&self) -> Option<(usize, Range<usize>)> {
+        let number = self.claimed.fetch_add(1, Ordering::Relaxed);
+        let start = self.first_row + number * self.block_rows;
+        (start < self.rows).then(|| (number, start..self.rows.min(start + self.block_rows)))
     }
 
     /// Until it is the turn of this block; false if that will never be.

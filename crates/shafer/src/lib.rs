@@ -123,6 +123,8 @@ mod product;
 mod sample;
 mod sink;
 mod target;
+#[cfg(feature = "parallel")]
+mod threads;
 mod transform;
 
 pub use belief::Belief;

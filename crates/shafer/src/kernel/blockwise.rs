@@ -19,7 +19,8 @@ use super::{Cut, MAX_LANES, Rate, prefetch};
 /// Logits of a block: as many as a byte can number.
 const BLOCK: usize = 256;
 
-/// From so many classes on, the memory that will be written is worth asking for.
+/// From so many classes on, the memory that will be written is worth asking for: in shorter rows, only if other threads
+/// write, too.
 const FAR: usize = 8192;
 
 /// After a block of which fewer are kept, it is worth looking which vectors of the next one keep anything.
@@ -66,6 +67,8 @@ const PACKED: [u64; 256] = {
 pub(crate) struct Desk {
     places: Places,
     values: [f32; 2 * BLOCK],
+    /// From how many classes on the memory that will be written is asked for.
+    asks_from: usize,
 }
 
 /// What is kept of a block, and a vector more; of bytes, a cache line.
@@ -74,7 +77,13 @@ type Places = [u8; BLOCK + 4 * MAX_LANES];
 
 impl Desk {
     pub(crate) fn new() -> Self {
-        Self { values: [0.0; _], places: [0; _] }
+        Self { values: [0.0; _], places: [0; _], asks_from: FAR }
+    }
+
+    /// For one of several threads.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn asking() -> Self {
+        Self { asks_from: 0, ..Self::new() }
     }
 
     /// The part of it for this block.
@@ -168,6 +177,7 @@ fn blocks<S: Simd, T: Term<S>, const EXACT: bool>(
     let lanes = S::f32s::LEN;
     let room = values.len().min(columns.len());
     let (columns, values) = (&mut columns[..room], &mut values[..room]);
+    let asks_from = desk.asks_from;
     let mut n = 0;
     let mut before = 0;
     while start < row.len() {
@@ -175,7 +185,7 @@ fn blocks<S: Simd, T: Term<S>, const EXACT: bool>(
         let mut part = desk.part(&row[start..]);
         let few = start > 0 && n - before < FEW;
         // No farther than there is room: what comes after it may be written by another thread just now.
-        let far = row.len() >= FAR && room - n > PAGE + BLOCK;
+        let far = row.len() >= asks_from && room - n > PAGE + BLOCK;
         let count = if few {
             part.fill::<S, true>(exps.simd, row, start, end, bound)
         } else {
