@@ -5,12 +5,17 @@
 //! which both layouts, on one thread and on all, and each time a memcpy take turns; and the ratio, not
 //! the time, is what to compare. Each of them writes to memory of its own: none finds more of it in the
 //! caches than another.
-//! Of the arguments that do not begin with a dash, numbers are classes, of which other shapes than
-//! the usual ones can be had, too, and others select transforms by a part of their name.
+//! Of the arguments that do not begin with a dash, those that begin with a digit are shapes: numbers of classes
+//! (`512`), of which others than the usual ones can be had, too, or of rows and classes (`2500x512`). Others select
+//! transforms by a part of their name.
+//!
+//! Threads are bound to a processor each, and all of them are awake before the clock starts: to wake one takes a
+//! twentieth of a millisecond, and some systems put two on one processor and leave them there for a while.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use std::hint::black_box;
+use std::hint::{black_box, spin_loop};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -41,19 +46,25 @@ struct Measurement {
 }
 
 fn main() {
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let processors = processors();
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(all)
+        .start_handler(move |thread| bind(&processors, thread))
+        .build()
+        .unwrap()
+        .install(|| measure(&if all > 1 { vec![1, all] } else { vec![1] }));
+}
+
+/// In the pool, of which this is a thread.
+fn measure(threads: &[usize]) {
     let arguments = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
-    let (classes, wanted): (Vec<_>, Vec<_>) = arguments.partition(|a| a.parse::<usize>().is_ok());
-    let usual = |k| SHAPES.into_iter().find(|shape| shape.1 == k);
-    let mut shapes: Vec<_> = (classes.iter())
-        .map(|k| k.parse::<usize>().unwrap().max(1))
-        .map(|k| usual(k).unwrap_or(((LOGITS / k).max(1), k)))
-        .collect();
+    let (shapes, wanted): (Vec<_>, Vec<_>) =
+        arguments.partition(|a| a.starts_with(|first: char| first.is_ascii_digit()));
+    let mut shapes: Vec<_> = shapes.iter().map(|argument| shape(argument)).collect();
     if shapes.is_empty() {
         shapes.extend(SHAPES);
     }
-    let all = std::thread::available_parallelism().map_or(1, usize::from);
-    rayon::ThreadPoolBuilder::new().num_threads(all).build_global().unwrap();
-    let threads = if all > 1 { vec![1, all] } else { vec![1] };
     let mut measurements = Vec::new();
     println!(
         "{:<16} {:<6} {:>7} {:>7} {:>8} {:>11} {:>10}",
@@ -62,7 +73,7 @@ fn main() {
     for (rows, k) in shapes {
         let logits = normal_logits(rows * k);
         let outputs = [(); 3].map(|()| vec![0.0_f32; rows * k]);
-        let mut bench = Bench { threads: &threads, logits: &logits, outputs, rows, k };
+        let mut bench = Bench { threads, logits: &logits, outputs, rows, k };
         let mut add = |found: Vec<Measurement>| {
             found.iter().for_each(print);
             measurements.extend(found);
@@ -81,6 +92,42 @@ fn main() {
     std::fs::write(&path, serde_json::to_string_pretty(&measurements).unwrap()).unwrap();
     println!("\nwritten to target/bench/shafer.json");
 }
+
+/// Of a number of classes, or of rows and classes.
+fn shape(argument: &str) -> (usize, usize) {
+    let number = |digits: &str| digits.parse::<usize>().expect("a number").max(1);
+    if let Some((rows, k)) = argument.split_once('x') {
+        return (number(rows), number(k));
+    }
+    let k = number(argument);
+    let usual = SHAPES.into_iter().find(|shape| shape.1 == k);
+    usual.unwrap_or(((LOGITS / k).max(1), k))
+}
+
+#[cfg(target_os = "linux")]
+type Processors = rustix::thread::CpuSet;
+
+/// Those that this program may use.
+#[cfg(target_os = "linux")]
+fn processors() -> Processors {
+    rustix::thread::sched_getaffinity(None).unwrap()
+}
+
+/// Binds this thread to one of them.
+#[cfg(target_os = "linux")]
+fn bind(processors: &Processors, thread: usize) {
+    let mut usable = (0..Processors::MAX_CPU).filter(|&number| processors.is_set(number));
+    let mut one = Processors::new();
+    one.set(usable.nth(thread).unwrap());
+    rustix::thread::sched_setaffinity(None, &one).unwrap();
+}
+
+/// Elsewhere the system may know better, or cannot be told.
+#[cfg(not(target_os = "linux"))]
+fn processors() {}
+
+#[cfg(not(target_os = "linux"))]
+fn bind((): &(), _: usize) {}
 
 fn selected(wanted: &[String], name: &str) -> bool {
     wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()))
@@ -105,7 +152,7 @@ fn transforms(k: usize) -> Vec<(String, Box<dyn Transform>)> {
 }
 
 struct Bench<'a> {
-    /// One, and all: those of the pool less one, and this one.
+    /// One, and all.
     threads: &'a [usize],
     logits: &'a [f32],
     /// Of the dense layout, and of the memcpys after it and after the compressed one.
@@ -117,7 +164,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn memcpy(&mut self) -> Vec<Measurement> {
         let Self { threads, logits, outputs: [out, ..], .. } = self;
-        let found = rounds(|| threads.iter().map(|&n| time(|| copy(logits, out, n))).collect());
+        let found = rounds(|| threads.iter().map(|&n| time(n, || copy(logits, out, n))).collect());
         (threads.iter().zip(found))
             .map(|(&threads, ns)| self.measurement("memcpy", "dense", threads, ns, ns))
             .collect()
@@ -132,10 +179,10 @@ impl Bench<'_> {
             let mut times = Vec::new();
             for &threads in *threads {
                 let rows = rows.parallel(threads > 1);
-                times.push(time(|| transform.dense(&rows, out).unwrap()));
-                times.push(time(|| copy(logits, copy_1, threads)));
-                times.push(time(|| transform.compressed_into(&rows, &mut kept).unwrap()));
-                times.push(time(|| copy(logits, copy_2, threads)));
+                times.push(time(threads, || transform.dense(&rows, out).unwrap()));
+                times.push(time(threads, || copy(logits, copy_1, threads)));
+                times.push(time(threads, || transform.compressed_into(&rows, &mut kept).unwrap()));
+                times.push(time(threads, || copy(logits, copy_2, threads)));
             }
             times
         });
@@ -182,11 +229,29 @@ fn copy(from: &[f32], to: &mut [f32], threads: usize) {
     });
 }
 
-/// Nanoseconds.
-fn time<T>(work: impl FnOnce() -> T) -> f64 {
+/// Nanoseconds, on so many threads.
+fn time<T>(threads: usize, work: impl FnOnce() -> T) -> f64 {
+    wake(threads);
     let start = Instant::now();
     black_box(work());
     start.elapsed().as_secs_f64() * 1e9
+}
+
+/// Returns when so many threads run at once.
+fn wake(threads: usize) {
+    let there = AtomicUsize::new(0);
+    let meet = || {
+        there.fetch_add(1, Ordering::Relaxed);
+        while there.load(Ordering::Relaxed) < threads {
+            spin_loop();
+        }
+    };
+    rayon::in_place_scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|_| meet());
+        }
+        meet();
+    });
 }
 
 /// Repeats within the budget, after one round that only warms up; the median of each of the times.
