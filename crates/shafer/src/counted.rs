@@ -40,7 +40,8 @@ impl<'a, E: Element> Counted<'a, E> {
         }
     }
 
-    fn counts(&self) -> bool {
+    /// Whether the next rows are counted.
+    pub(crate) fn counts(&self) -> bool {
         !self.few && self.worker.counts()
     }
 

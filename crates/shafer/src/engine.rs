@@ -17,26 +17,24 @@ use crate::transform::{Report, Rule};
 /// threads are in each other's way more often.
 const BLOCK: usize = 1 << 16;
 
+/// The same where threads have blocks in memory of their own before they copy them: memory that is new each time, and
+/// that the system would have to be asked for if it were more.
+#[cfg(feature = "parallel")]
+const COPIED_BLOCK: usize = 1 << 14;
+
 /// How many blocks are held in memory at once before they are put in their places, where they
 /// cannot be written there directly.
 const WAVE: usize = 64;
 
 /// Rows are shared out in blocks of this many.
 fn block_rows(classes: usize) -> usize {
-    whole_tiles((BLOCK / classes).max(1), classes)
+    rows_of(BLOCK, classes)
 }
 
-/// A multiple of the lanes, for the short ones.
-fn whole_tiles(rows: usize, classes: usize) -> usize {
+/// As many as have about so many logits: a multiple of the lanes, for the short ones.
+fn rows_of(logits: usize, classes: usize) -> usize {
+    let rows = (logits / classes).max(1);
     if classes <= TILE_CLASSES { rows.next_multiple_of(16) } else { rows }
-}
-
-/// The same, a little smaller if all threads then have as many of them to work on.
-#[cfg(feature = "parallel")]
-fn even_block_rows(rows: usize, classes: usize) -> usize {
-    let blocks = rows.div_ceil(block_rows(classes));
-    let blocks = blocks.next_multiple_of(rayon::current_num_threads());
-    whole_tiles(rows.div_ceil(blocks), classes)
 }
 
 /// See [`crate::TransformExt::dense`].
@@ -112,9 +110,12 @@ pub(crate) fn compressed<E: Element>(
     let mut report = Report { rows, vacuous: 0 };
     #[cfg(feature = "parallel")]
     if logits.is_parallel() && rows > block_rows {
-        let block_rows = even_block_rows(rows, logits.classes());
-        report.vacuous =
-            crate::in_order::add_rows(out, rows, block_rows, || Counted::new(rule, logits))?;
+        let worker = || Counted::new(rule, logits);
+        let block = rows_of(if worker().counts() { BLOCK } else { COPIED_BLOCK }, logits.classes());
+        // As many for each thread.
+        let blocks = rows.div_ceil(block).next_multiple_of(rayon::current_num_threads());
+        let block_rows = rows_of(rows.div_ceil(blocks) * logits.classes(), logits.classes());
+        report.vacuous = crate::in_order::add_rows(out, rows, block_rows, worker)?;
         return Ok(report);
     }
     let mut worker = Worker::new(rule, logits);
