@@ -13,7 +13,7 @@ use fearless_simd::{Avx512, u32x16};
 use fearless_simd::{mask8x16, prelude::*, u8x16};
 
 use super::gibbs::Term;
-use super::single::{PAGE, SUMMANDS, add};
+use super::single::{SUMMANDS, add};
 use super::{Cut, MAX_LANES, Rate, prefetch};
 
 /// Logits of a block: as many as a byte can number.
@@ -21,7 +21,7 @@ const BLOCK: usize = 256;
 
 /// From so many classes on, the memory that will be written is worth asking for: in shorter rows, only if other threads
 /// write, too.
-const FAR: usize = 8192;
+const FAR: usize = 4096;
 
 /// After a block of which fewer are kept, it is worth looking which vectors of the next one keep anything.
 const FEW: usize = BLOCK / 16;
@@ -185,7 +185,7 @@ fn blocks<S: Simd, T: Term<S>, const EXACT: bool>(
         let mut part = desk.part(&row[start..]);
         let few = start > 0 && n - before < FEW;
         // No farther than there is room: what comes after it may be written by another thread just now.
-        let far = row.len() >= asks_from && room - n > PAGE + BLOCK;
+        let far = row.len() >= asks_from && room - n > 2 * BLOCK;
         let count = if few {
             part.fill::<S, true>(exps.simd, row, start, end, bound)
         } else {
@@ -302,8 +302,8 @@ impl Part<'_> {
         while at + lanes <= whole {
             let (columns, values) = (&mut columns[at..at + lanes], &mut values[at..at + lanes]);
             if ASK {
-                prefetch::write(values, PAGE);
-                prefetch::write(columns, PAGE);
+                prefetch::write(values, BLOCK);
+                prefetch::write(columns, BLOCK);
             }
             put_columns(simd, &places[at..at + lanes], start, columns);
             let x = S::f32s::from_slice(simd, &logits[at..at + lanes]);
