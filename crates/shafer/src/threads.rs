@@ -1,9 +1,9 @@
 //! Work on all threads of the pool, the caller's among them.
 //!
 //! A caller from outside the pool does not hand its work over and wait, but begins with it: the others take their
-//! shares when they are awake. That takes them a twentieth of a millisecond, in which a row of some hundred classes is
-//! done a thousand times. And whoever sleeps while its work is done frees a processor at the moment when the others
-//! are given theirs, so that two of them may find themselves on one, for milliseconds.
+//! shares when they are awake. That takes them a twentieth of a millisecond, in which hundreds of rows of 512 classes are
+//! done. And whoever sleeps while its work is done frees a processor at the moment when the others are given theirs, so
+//! that two of them may find themselves on one, for milliseconds.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
