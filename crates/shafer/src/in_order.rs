@@ -114,7 +114,9 @@ impl<'a, E: Element> Round<'a, E> {
                     return;
                 }
                 let Some(place) = self.take(size, rows.len()) else { return };
-                self.turn.store(number + 1, Ordering::Release);
+                // Not over the sign of a thread that panics just now.
+                let (now, next) = (number, number + 1);
+                let _ = self.turn.compare_exchange(now, next, Ordering::Release, Ordering::Relaxed);
                 let Some(next) = self.claim() else {
                     writer.write(place);
                     break;
