@@ -56,7 +56,8 @@ fn transfer(url: &str, part: &Path, quiet: bool) -> Result<std::result::Result<S
     command
         .args(["--silent", "--show-error", "--fail", "--location", "--proto", "=http,https"])
         .args(["--connect-timeout", "15", "--speed-limit", "100", "--speed-time", "30"])
-        .args(["--continue-at", "-"])
+        // All that has come is in the file, should we be killed, and in the progress bar.
+        .args(["--continue-at", "-", "--no-buffer"])
         .arg("--dump-header")
         .arg(headers.path())
         .arg("--output")
