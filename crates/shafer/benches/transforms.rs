@@ -5,6 +5,10 @@
 //! which both layouts, on one thread and on all, and each time a memcpy take turns; and the ratio, not
 //! the time, is what to compare. Each of them writes to memory of its own: none finds more of it in the
 //! caches than another.
+//!
+//! Beside them stands `traffic`: what compressed rows read and write if half of the classes are kept, without any
+//! arithmetic. Where a second thread does not make that faster, memory is full.
+//!
 //! Of the arguments that do not begin with a dash, those that begin with a digit are shapes: numbers of classes
 //! (`512`), of which others than the usual ones can be had, too, or of rows and classes (`2500x512`). Others select
 //! transforms by a part of their name.
@@ -80,6 +84,9 @@ fn measure(threads: &[usize]) {
         };
         if selected(&wanted, "memcpy") {
             add(bench.memcpy());
+        }
+        if selected(&wanted, "traffic") {
+            add(bench.traffic());
         }
         for (name, transform) in transforms(k) {
             if selected(&wanted, &name) {
@@ -170,6 +177,21 @@ impl Bench<'_> {
             .collect()
     }
 
+    fn traffic(&mut self) -> Vec<Measurement> {
+        let Self { threads, logits, outputs: [out, copied, _], .. } = self;
+        let (values, columns) = out.split_at_mut(logits.len() / 2);
+        let found = rounds(|| {
+            let both = |&n: &usize| {
+                let traffic = time(n, || deal(logits, values, columns, n));
+                [traffic, time(n, || copy(logits, copied, n))]
+            };
+            threads.iter().flat_map(both).collect()
+        });
+        (threads.iter().zip(found.chunks_exact(2)))
+            .map(|(&threads, ns)| self.measurement("traffic", "csr", threads, ns[0], ns[1]))
+            .collect()
+    }
+
     /// Each layout on each number of threads, followed by a memcpy on as many.
     fn transform(&mut self, name: &str, transform: &dyn Transform) -> Vec<Measurement> {
         let Self { threads, logits, outputs: [out, copy_1, copy_2], k, .. } = self;
@@ -216,16 +238,33 @@ impl Bench<'_> {
     }
 }
 
-/// On so many threads, this one among them.
 fn copy(from: &[f32], to: &mut [f32], threads: usize) {
     let part = from.len().div_ceil(threads);
-    let mut parts = to.chunks_mut(part).zip(from.chunks(part));
-    let Some((first_to, first_from)) = parts.next() else { return };
-    rayon::in_place_scope(|scope| {
-        for (to, from) in parts {
-            scope.spawn(|_| to.copy_from_slice(from));
+    share(to.chunks_mut(part).zip(from.chunks(part)), |(to, from)| to.copy_from_slice(from));
+}
+
+/// A vector for the values and a vector for the columns, in turns, as they are written where they are computed.
+fn deal(from: &[f32], values: &mut [f32], columns: &mut [f32], threads: usize) {
+    const VECTOR: usize = 16;
+    let part = (from.len() / 2).div_ceil(threads).next_multiple_of(VECTOR);
+    let places = values.chunks_mut(part).zip(columns.chunks_mut(part));
+    share(places.zip(from.chunks(2 * part)), |((values, columns), from)| {
+        let places = values.chunks_exact_mut(VECTOR).zip(columns.chunks_exact_mut(VECTOR));
+        for ((values, columns), from) in places.zip(from.chunks_exact(2 * VECTOR)) {
+            values.copy_from_slice(&from[..VECTOR]);
+            columns.copy_from_slice(&from[VECTOR..]);
         }
-        first_to.copy_from_slice(first_from);
+    });
+}
+
+/// A part for each thread, this one among them.
+fn share<T: Send>(mut parts: impl Iterator<Item = T>, work: impl Fn(T) + Sync) {
+    let Some(first) = parts.next() else { return };
+    rayon::in_place_scope(|scope| {
+        for part in parts {
+            scope.spawn(|_| work(part));
+        }
+        work(first);
     });
 }
 
