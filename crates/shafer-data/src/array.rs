@@ -116,6 +116,24 @@ pub trait ArrayReader: Send {
     /// only at the end, and none after it. `block` takes the array's type. The memory used is that
     /// of the block, not that of the array.
     fn read(&mut self, elements: usize, block: &mut Values) -> Result<()>;
+
+    /// How much of the file has been read, from 0 to 1, where its length is known and the number of its elements is
+    /// not: in files of text.
+    ///
+    /// ```
+    /// use shafer_data::{Location, Values, open};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("logits.csv");
+    /// std::fs::write(&path, "0,1\n2,3\n4,5\n6,7\n")?;
+    /// let mut reader = open(&Location { path: Some(path), name: None })?;
+    /// reader.read(6, &mut Values::default())?;
+    /// assert_eq!(reader.share_read(), Some(0.75));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn share_read(&self) -> Option<f64> {
+        None
+    }
 }
 
 impl fmt::Debug for dyn ArrayReader {

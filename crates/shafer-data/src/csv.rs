@@ -18,6 +18,8 @@ const HINT: &str = "write one row of numbers a line, separated by commas";
 pub(crate) struct CsvReader {
     label: String,
     info: ArrayInfo,
+    /// Of the whole text, in bytes, if it is known.
+    length: Option<u64>,
     reader: csv::Reader<ShortRows>,
     record: ByteRecord,
     /// How many fields of `record` were handed out.
@@ -25,7 +27,11 @@ pub(crate) struct CsvReader {
 }
 
 impl CsvReader {
-    pub(crate) fn new(label: &str, source: Box<dyn Read + Send>) -> Result<Self> {
+    pub(crate) fn new(
+        label: &str,
+        source: Box<dyn Read + Send>,
+        length: Option<u64>,
+    ) -> Result<Self> {
         let source = ShortRows { source, bytes: 0, commas: 0 };
         let mut builder = ReaderBuilder::new();
         // Ragged rows are found here, where they can be named by their line.
@@ -34,6 +40,7 @@ impl CsvReader {
         let mut this = Self {
             label: label.to_owned(),
             info,
+            length,
             reader: builder.from_reader(source),
             record: ByteRecord::new(),
             used: 0,
@@ -103,6 +110,11 @@ impl ArrayReader for CsvReader {
             self.used = end;
         }
         Ok(())
+    }
+
+    fn share_read(&self) -> Option<f64> {
+        // A file may grow while it is read.
+        Some((self.reader.position().byte() as f64 / self.length? as f64).min(1.0))
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn open_for(purpose: Purpose, location: &Location) -> Result<Box<dyn 
         Kind::Safetensors => Tensors::open(&label, file)?.array(purpose, name),
         Kind::Parquet => columns::open_parquet(&label, file, name),
         Kind::Arrow => columns::open_arrow(&label, file, name),
-        Kind::Csv => open_csv(&label, Box::new(file), name),
+        Kind::Csv => open_csv_file(&label, file, name),
     }
 }
 
@@ -123,7 +123,7 @@ pub fn list(path: &Path) -> Result<Vec<ArrayInfo>> {
         Kind::Safetensors => Tensors::open(&label, file)?.list(),
         Kind::Parquet => columns::list_parquet(&label, file)?,
         Kind::Arrow => columns::list_arrow(&label, file)?,
-        Kind::Csv => vec![open_csv(&label, Box::new(file), None)?.info().clone()],
+        Kind::Csv => vec![open_csv_file(&label, file, None)?.info().clone()],
     })
 }
 
@@ -184,7 +184,7 @@ fn open_stream(
         Kind::Safetensors => Tensors::open(label, spill(label, source)?)?.array(purpose, name),
         Kind::Parquet => columns::open_parquet(label, spill(label, source)?, name),
         Kind::Arrow => columns::open_arrow(label, spill(label, source)?, name),
-        Kind::Csv => open_csv(label, source, name),
+        Kind::Csv => open_csv(label, source, None, name),
     }
 }
 
@@ -218,13 +218,19 @@ fn npy_name(label: &str, name: Option<&str>) -> Result<bool> {
     }
 }
 
+fn open_csv_file(label: &str, file: File, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
+    let length = file.metadata().map_err(|e| Error::io(label, "read", e))?.len();
+    open_csv(label, Box::new(file), Some(length), name)
+}
+
 fn open_csv(
     label: &str,
     source: Box<dyn Read + Send>,
+    length: Option<u64>,
     name: Option<&str>,
 ) -> Result<Box<dyn ArrayReader>> {
     match name {
-        None => Ok(Box::new(CsvReader::new(label, source)?)),
+        None => Ok(Box::new(CsvReader::new(label, source, length)?)),
         Some(name) => Err(unnamed(label, name)),
     }
 }

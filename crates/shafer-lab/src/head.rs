@@ -47,6 +47,10 @@ impl ArrayReader for HeadReader {
         *block = Values::F32(logits);
         Ok(())
     }
+
+    fn share_read(&self) -> Option<f64> {
+        self.features.share_read()
+    }
 }
 
 /// `features * weights + bias`, row by row.

@@ -1,9 +1,10 @@
 //! How far a long job is.
 
+use std::fmt;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
 /// Shows itself only if a job takes long enough, and only to a person.
 pub(crate) struct Progress {
@@ -23,10 +24,10 @@ impl Progress {
         if let Some(rows) = rows {
             bar.set_length(rows as u64);
             bar.set_style(style(
-                "{bar:30} {percent:>3}%  {human_pos} of {human_len} rows  {per_sec}  {eta} left",
+                "{bar:30} {percent:>3}%  {human_pos} of {human_len} rows  {rate}  {eta} left",
             ));
         } else {
-            bar.set_style(style("{spinner} {human_pos} rows  {per_sec}"));
+            bar.set_style(style("{spinner} {human_pos} rows  {rate}"));
         }
         Self::hidden(bar, quiet)
     }
@@ -43,7 +44,7 @@ impl Progress {
         let bar = ProgressBar::hidden().with_message(what.to_owned()).with_prefix(unit.to_owned());
         bar.set_length(total);
         bar.set_style(style(
-            "{msg}  {bar:30} {percent:>3}%  {human_pos} of {human_len} {prefix}  {per_sec}  {eta} left",
+            "{msg}  {bar:30} {percent:>3}%  {human_pos} of {human_len} {prefix}  {rate}  {eta} left",
         ));
         Self::hidden(bar, quiet)
     }
@@ -59,6 +60,17 @@ impl Progress {
         self.bar.set_style(style(
             "{msg}  {wide_bar} {percent:>3}% of {binary_total_bytes}  {eta} left",
         ));
+    }
+
+    /// Of so much of a file, what has been done so far is the rows. Nothing, if that is not known.
+    pub(crate) fn expect(&mut self, share: Option<f64>) {
+        let Some(share) = share.filter(|&share| share > 0.0) else { return };
+        if self.bar.length().is_none() {
+            self.bar.set_style(style(
+                "{bar:30} {percent:>3}%  {human_pos} of about {human_len} rows  {rate}  {eta} left",
+            ));
+        }
+        self.bar.set_length((self.position as f64 / share).round() as u64);
     }
 
     pub(crate) fn add(&mut self, rows: usize) {
@@ -84,5 +96,43 @@ impl Drop for Progress {
 
 /// The template is one of those above.
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+            // There is nobody to tell.
+            let _ = out.write_str(&rate(state.per_sec()));
+        })
+}
+
+/// Something a second, in as many digits as people read.
+fn rate(per_second: f64) -> String {
+    if per_second < 100.0 {
+        format!("{per_second:.1}/s")
+    } else {
+        format!("{}/s", HumanCount(per_second.round() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_text_are_estimated() {
+        let mut progress = Progress::new(None, false);
+        progress.add(10);
+        progress.expect(None);
+        assert_eq!(progress.bar.length(), None);
+        progress.expect(Some(0.25));
+        assert_eq!(progress.bar.length(), Some(40));
+        progress.add(26);
+        progress.expect(Some(1.0));
+        assert_eq!(progress.bar.length(), Some(36));
+    }
+
+    #[test]
+    fn rates() {
+        assert_eq!(rate(0.25), "0.2/s");
+        assert_eq!(rate(38_747.361_4), "38,747/s");
+    }
 }

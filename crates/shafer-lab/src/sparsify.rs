@@ -143,6 +143,7 @@ fn typed<E: Typed>(
             let rows = logits.len() / shape.classes;
             total += rows;
             progress.add(rows);
+            progress.expect(block.share_read);
             Ok(ControlFlow::Continue(()))
         });
         drop(full);

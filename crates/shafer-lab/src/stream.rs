@@ -61,6 +61,8 @@ pub(crate) struct Block<'a> {
     pub(crate) logits: &'a Values,
     /// What takes part, if not all: one entry a class, or one a logit.
     pub(crate) mask: Option<&'a [bool]>,
+    /// How much of the file has been read with it, where the file does not tell the number of its rows.
+    pub(crate) share_read: Option<f64>,
 }
 
 impl Rows {
@@ -176,7 +178,8 @@ impl Rows {
             };
             interrupt::check()?;
             let mask = classes.as_deref().or(buffer.mask.as_deref());
-            if work(Block { first, logits: &buffer.logits, mask })?.is_break() {
+            let Buffer { logits, share_read, .. } = &buffer;
+            if work(Block { first, logits, mask, share_read: *share_read })?.is_break() {
                 return Ok(());
             }
             first += buffer.logits.len() / self.shape.classes;
@@ -201,6 +204,7 @@ fn same_rows(a: &ArrayInfo, b: &ArrayInfo) -> bool {
 struct Buffer {
     logits: Values,
     mask: Option<Vec<bool>>,
+    share_read: Option<f64>,
 }
 
 /// Where blocks come from.
@@ -221,6 +225,7 @@ impl Source {
             // Blocks that have been worked on are filled again.
             let mut block = used.try_recv().unwrap_or_default();
             self.reader.read(elements, &mut block.logits)?;
+            block.share_read = self.reader.share_read();
             if let Some(mask) = &mut self.mask {
                 if block.logits.is_empty() {
                     mask.finish()?;

@@ -151,6 +151,7 @@ fn typed<E: Typed>(
             pass.add(logits).map_err(|error| in_file(error, pass.found.rows, 0, &groups))?;
             progress.add(logits.len() / shape.classes);
         }
+        progress.expect(block.share_read);
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(pass.found)
