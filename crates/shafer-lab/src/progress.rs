@@ -62,7 +62,7 @@ impl Progress {
         ));
     }
 
-    /// Of so much of a file, what has been done so far is the rows. Nothing, if that is not known.
+    /// Estimates how many rows there are: those so far are this share of the file. `None` says nothing.
     pub(crate) fn expect(&mut self, share: Option<f64>) {
         let Some(share) = share.filter(|&share| share > 0.0) else { return };
         if self.bar.length().is_none() {
@@ -99,7 +99,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
-            // There is nobody to tell.
+            // It is text in memory, which cannot fail.
             let _ = out.write_str(&rate(state.per_sec()));
         })
 }

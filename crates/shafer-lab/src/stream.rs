@@ -178,8 +178,8 @@ impl Rows {
             };
             interrupt::check()?;
             let mask = classes.as_deref().or(buffer.mask.as_deref());
-            let Buffer { logits, share_read, .. } = &buffer;
-            if work(Block { first, logits, mask, share_read: *share_read })?.is_break() {
+            let (logits, share_read) = (&buffer.logits, buffer.share_read);
+            if work(Block { first, logits, mask, share_read })?.is_break() {
                 return Ok(());
             }
             first += buffer.logits.len() / self.shape.classes;
@@ -236,5 +236,31 @@ impl Source {
                 return Ok(());
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// With each block, as far as the file was read for it, whoever reads on meanwhile.
+    #[test]
+    fn blocks_of_text_say_how_far_they_reach() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("logits.csv");
+        // Four blocks, the last of half the length.
+        let rows = BLOCK / 8 * 7 / 2;
+        std::fs::write(&path, "0,1,2,3,4,5,6,7\n".repeat(rows)).unwrap();
+        let location = shafer_data::Location { path: Some(path), name: None };
+        let mut shares = Vec::new();
+        Rows::new(shafer_data::open(&location).unwrap(), -1)
+            .unwrap()
+            .for_each(|block| {
+                shares.push(block.share_read.unwrap());
+                Ok(ControlFlow::Continue(()))
+            })
+            .unwrap();
+        assert_eq!(shares, [2.0 / 7.0, 4.0 / 7.0, 6.0 / 7.0, 1.0]);
     }
 }

@@ -246,7 +246,7 @@ fn copy(from: &[f32], to: &mut [f32], threads: usize) {
 /// A vector for the values and a vector for the columns, in turns, as they are written where they are computed.
 fn deal(from: &[f32], values: &mut [f32], columns: &mut [f32], threads: usize) {
     const VECTOR: usize = 16;
-    let part = (from.len() / 2).div_ceil(threads).next_multiple_of(VECTOR);
+    let part = (from.len() / 2).div_ceil(threads).max(1).next_multiple_of(VECTOR);
     let places = values.chunks_mut(part).zip(columns.chunks_mut(part));
     share(places.zip(from.chunks(2 * part)), |((values, columns), from)| {
         let places = values.chunks_exact_mut(VECTOR).zip(columns.chunks_exact_mut(VECTOR));

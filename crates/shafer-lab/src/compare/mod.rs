@@ -4,11 +4,13 @@
 //! compute nothing of their own.
 
 mod html;
+mod measure;
 mod sample;
 mod svg;
 mod table;
 #[cfg(test)]
 mod tests;
+mod totals;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -27,10 +29,12 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::sparsify::Typed;
 use crate::stream::{Rows, Shape};
-use crate::summary::{SizeCounts, SizeSummary};
+use crate::summary::SizeSummary;
 
 pub(crate) use html::html;
+use measure::{Reference, RowNumbers};
 use sample::{Sample, SampleMethod};
+use totals::{Totals, bins};
 
 /// What all methods make of a file.
 #[derive(Clone, Debug, Serialize)]
@@ -314,210 +318,4 @@ impl<'a, E: Element> Output<'a, E> {
             },
         }
     }
-}
-
-/// What methods are measured by, for the rows of a chunk.
-struct Reference<'a> {
-    classes: usize,
-    softmax: &'a [f64],
-    logits: &'a [f64],
-    /// The evidential support, if the row is not vacuous.
-    modes: &'a [Option<&'a [u32]>],
-}
-
-/// What a method makes of a row.
-#[derive(Clone, Copy, Debug)]
-struct RowNumbers {
-    size: u32,
-    mass: f64,
-    agrees: bool,
-    /// `None` for a vacuous row.
-    modes_kept: Option<f64>,
-    total_variation: f64,
-    jensen_shannon: f64,
-}
-
-impl Reference<'_> {
-    /// The numbers of each row, in order: added up in order, they come to the same every time.
-    fn measure<E: Element>(&self, output: &Output<'_, E>, numbers: &mut Vec<Option<RowNumbers>>) {
-        let row = |row: usize| {
-            let (kept, probabilities) = output.row(row).ok()?;
-            let place = row * self.classes..(row + 1) * self.classes;
-            let (softmax, logits) = (&self.softmax[place.clone()], &self.logits[place]);
-            Some(RowNumbers::new(softmax, logits, self.modes[row], kept, probabilities))
-        };
-        (0..self.modes.len()).into_par_iter().map(row).collect_into_vec(numbers);
-    }
-}
-
-impl RowNumbers {
-    /// Takes time by the number of kept classes: all dropped ones together are what is left.
-    fn new<E: Element>(
-        softmax: &[f64],
-        logits: &[f64],
-        modes: Option<&[u32]>,
-        kept: &[u32],
-        probabilities: &[E],
-    ) -> Self {
-        // As in `shafer::total_variation`: rounding to half precision is not distance.
-        let sum: f64 = probabilities.iter().map(|p| p.to_f64()).sum();
-        let (mut mass, mut difference, mut divergence) = (0.0, 0.0, 0.0);
-        let mut largest = 0.0;
-        for (&class, p) in kept.iter().zip(probabilities) {
-            let (p, q) = (p.to_f64() / sum, softmax[class as usize]);
-            mass += q;
-            difference += (p - q).abs();
-            divergence += divergence_term(p, q);
-            largest = p.max(largest);
-        }
-        let dropped = (1.0 - mass).max(0.0);
-        // A dropped class has the term q ln(q / (q / 2)).
-        divergence += dropped * std::f64::consts::LN_2;
-        let first = (0..logits.len()).fold(0, |a, b| if logits[b] > logits[a] { b } else { a });
-        let agrees = kept
-            .binary_search(&(first as u32))
-            .is_ok_and(|place| probabilities[place].to_f64() / sum >= largest);
-        Self {
-            size: kept.len() as u32,
-            mass: f64::min(mass, 1.0),
-            agrees,
-            modes_kept: modes.map(|modes| common(modes, kept) as f64 / modes.len() as f64),
-            total_variation: (0.5 * (difference + dropped)).min(1.0),
-            jensen_shannon: (0.5 * divergence).clamp(0.0, std::f64::consts::LN_2),
-        }
-    }
-}
-
-/// `p ln(p / m) + q ln(q / m)` with `m` halfway between `p` and `q`.
-fn divergence_term(p: f64, q: f64) -> f64 {
-    let sum = p + q;
-    if sum <= 0.0 {
-        return 0.0;
-    }
-    let d = (p - q) / sum;
-    // With p = (1 + d) sum / 2, this is an even function of d. Where p and q are close, as for most
-    // classes they are, its series is exact, and spares two logarithms whose difference is not.
-    if d.abs() < 0.05 {
-        let d2 = d * d;
-        return sum * d2 * (0.5 + d2 * (1.0 / 12.0 + d2 * (1.0 / 30.0 + d2 / 56.0)));
-    }
-    let term = |share: f64| if share > 0.0 { 0.5 * share * share.ln() } else { 0.0 };
-    sum * (term(1.0 + d) + term(1.0 - d))
-}
-
-/// How many numbers two ascending lists have in common.
-fn common(a: &[u32], b: &[u32]) -> usize {
-    let mut rest = b;
-    let mut count = 0;
-    for wanted in a {
-        rest = &rest[rest.iter().take_while(|found| *found < wanted).count()..];
-        count += usize::from(rest.first() == Some(wanted));
-    }
-    count
-}
-
-/// The sums of one method.
-struct Totals {
-    name: String,
-    transform: Box<dyn Transform>,
-    sizes: SizeCounts,
-    rows: u64,
-    mass: f64,
-    agreeing: u64,
-    modes_kept: f64,
-    all_modes_kept: u64,
-    not_vacuous: u64,
-    total_variation: f64,
-    jensen_shannon: f64,
-    time: Duration,
-    failed: u64,
-    first_failure: Option<Failure>,
-}
-
-impl Totals {
-    fn new(name: String, transform: Box<dyn Transform>, classes: usize) -> Self {
-        Self {
-            name,
-            transform,
-            sizes: SizeCounts::new(classes),
-            rows: 0,
-            mass: 0.0,
-            agreeing: 0,
-            modes_kept: 0.0,
-            all_modes_kept: 0,
-            not_vacuous: 0,
-            total_variation: 0.0,
-            jensen_shannon: 0.0,
-            time: Duration::ZERO,
-            failed: 0,
-            first_failure: None,
-        }
-    }
-
-    fn add<E: Element>(
-        &mut self,
-        numbers: &[Option<RowNumbers>],
-        output: &Output<'_, E>,
-        first: usize,
-    ) {
-        self.time += output.time;
-        for (row, numbers) in numbers.iter().enumerate() {
-            let Some(n) = numbers else {
-                self.failed += 1;
-                if let (None, Err(error)) = (&self.first_failure, output.row(row)) {
-                    let reason = match error {
-                        Error::Row { rule, .. } => (*rule).to_owned(),
-                        error => error.to_string(),
-                    };
-                    self.first_failure = Some(Failure { row: first + row, reason });
-                }
-                continue;
-            };
-            self.rows += 1;
-            self.sizes.add(&[n.size]);
-            self.mass += n.mass;
-            self.agreeing += u64::from(n.agrees);
-            if let Some(share) = n.modes_kept {
-                self.not_vacuous += 1;
-                self.modes_kept += share;
-                self.all_modes_kept += u64::from(share == 1.0);
-            }
-            self.total_variation += n.total_variation;
-            self.jensen_shannon += n.jensen_shannon;
-        }
-    }
-
-    fn report(self, bins: &[(usize, usize)]) -> MethodReport {
-        let mean = |sum: f64, rows: u64| (rows > 0).then(|| sum / rows as f64);
-        let tried = self.rows + self.failed;
-        MethodReport {
-            name: self.name,
-            rows: self.rows,
-            kept: self.sizes.summary(),
-            softmax_mass_kept: mean(self.mass, self.rows),
-            argmax_agreement: mean(self.agreeing as f64, self.rows),
-            evidential_support_kept: mean(self.modes_kept, self.not_vacuous),
-            evidential_support_kept_whole: mean(self.all_modes_kept as f64, self.not_vacuous),
-            total_variation: mean(self.total_variation, self.rows),
-            jensen_shannon: mean(self.jensen_shannon, self.rows),
-            microseconds_per_row: mean(self.time.as_secs_f64() * 1e6, tried),
-            failed: self.failed,
-            first_failure: self.first_failure,
-            histogram: self.sizes.histogram(bins),
-        }
-    }
-}
-
-/// The support sizes that are counted together: each by itself if they are few, otherwise ranges
-/// that grow, because methods differ by factors and not by numbers.
-fn bins(classes: usize) -> Vec<(usize, usize)> {
-    const FEW: usize = 32;
-    let mut bins = Vec::new();
-    let mut from = 1;
-    while from <= classes {
-        let next = if classes <= FEW { from + 1 } else { from + 1 + from / 4 };
-        bins.push((from, (next - 1).min(classes)));
-        from = next;
-    }
-    bins
 }
