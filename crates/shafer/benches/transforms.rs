@@ -152,7 +152,7 @@ fn transforms(k: usize) -> Vec<(String, Box<dyn Transform>)> {
         named("sparsegen_hg", Box::new(SparsegenHg::new(1.0).unwrap())),
         named("entmax15", Box::new(Entmax::new(1.5).unwrap())),
         named("entmax13", Box::new(Entmax::new(1.3).unwrap())),
-        named("top_k", Box::new(TopK::new(50.min(k / 2)).unwrap())),
+        named("top_k", Box::new(TopK::new((k / 2).clamp(1, 50)).unwrap())),
         named("top_p", Box::new(TopP::new(0.9).unwrap())),
         named("min_p", Box::new(MinP::new(0.05).unwrap())),
     ]
