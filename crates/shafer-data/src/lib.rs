@@ -38,5 +38,5 @@ pub use open::{list, open};
 pub use values::{Dtype, Values, ValuesRef};
 pub use write::{
     Column, CsrNpzWriter, CsvWriter, NpyWriter, ParquetWriter, RowWriter, SafetensorsWriter,
-    SparseRows, create, write_table,
+    SparseRows, TableWriter, create, write_table,
 };

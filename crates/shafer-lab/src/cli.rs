@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::behaviour::SceneChoice;
+use crate::behaviour::{FrameChoice, FrameRate, SceneChoice, Units};
 use crate::method::{Choice, MethodArgs};
 use crate::reproduce::{Experiment, Preset};
 
@@ -378,26 +378,39 @@ pub(crate) struct Reproduce {
 /// Predict where the pedestrians of a scene go
 ///
 /// The scene is a text file as in ETH/UCY: each line is a frame, a pedestrian, x and y in metres,
-/// separated by tabs or spaces; frames are 10 apart, which is 0.4 s. For each pedestrian at one frame, the
-/// network looks at the last 3.2 s and at who is within 3 m, and the latent classes that the method
-/// keeps become modes: each has a probability, a mean path of 4.8 s and its covariances, in the scene's
-/// coordinates. No other class is decoded. Who has just appeared has no velocity yet, and is taken to
-/// stand; a gap in a track begins it anew.
+/// separated by tabs or spaces; frames are 10 apart, which is 0.4 s, unless --fps is given. For each
+/// pedestrian at one frame, the network looks at the last 3.2 s and at who is within 3 m, and the latent
+/// classes that the method keeps become modes: each has a probability, a mean path of 4.8 s and its
+/// covariances, in metres. No other class is decoded. The path at constant velocity is there to compare
+/// with. Who has just appeared has no velocity yet, and is taken to stand; a gap in a track begins it anew.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   shafer predict street.txt
   shafer predict street.txt --frame 780 --json
-  shafer predict street.txt --method softmax --method evidential -o modes.parquet
+  shafer predict street.txt --html page.html
+  shafer predict video.txt --fps 30 --units cm --frame all -o modes.parquet
+  shafer predict street.txt --method softmax --method evidential -o paths.svg
   shafer predict street.txt --weights runs/eth/trainings/eth-seed-00.weights.safetensors")]
 pub(crate) struct Predict {
     /// The scene
     #[arg(value_name = "SCENE")]
     pub(crate) scene: PathBuf,
 
-    /// The frame that is the present [default: the last]
-    #[arg(long, value_name = "F")]
-    pub(crate) frame: Option<u32>,
+    /// The frame that is the present: its number, `last`, or `all` for each in turn
+    #[arg(long, value_name = "F", default_value = "last", hide_default_value = true)]
+    pub(crate) frame: FrameChoice,
+
+    /// How many of the file's frame numbers are a second; tracks are then resampled to steps of 0.4 s by
+    /// linear interpolation, and positions more than 0.6 s apart are a gap [default: 25, and frames must
+    /// be 10 apart]
+    #[arg(long, value_name = "N")]
+    pub(crate) fps: Option<FrameRate>,
+
+    /// What coordinates are in: m, cm, mm, ft, or the metres that one unit is, such as 0.025 for pixels of
+    /// 2.5 cm; what comes out is in metres [default: m]
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) units: Option<Units>,
 
     /// A network that `shafer reproduce behaviour` trained [default: one that is part of the program]
     #[arg(long, value_name = "FILE")]
@@ -407,7 +420,13 @@ pub(crate) struct Predict {
     #[arg(short, long = "method", value_name = "METHOD")]
     pub(crate) methods: Vec<Choice>,
 
-    /// Where to write, by its ending: .json, or .parquet with a row for each step of each mode
+    /// Where to write, by its ending: .json, .parquet or .csv with a row for each step of each mode, or
+    /// .svg with a map of one frame
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Write a page for a browser too: a map with each pedestrian's past, its modes and their spread; with
+    /// --frame all, of at most 100 frames to step through
+    #[arg(long, value_name = "OUT")]
+    pub(crate) html: Option<PathBuf>,
 }

@@ -11,6 +11,7 @@ use clap::CommandFactory as _;
 use serde::Serialize;
 use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter, Values};
 
+use crate::behaviour::{FrameChoice, JsonPredictions, KeptCounts, PredictionFile};
 use crate::cli::{Cli, Command, Compare, Explain, Input, Predict, Reproduce, Sparsify};
 use crate::explain::Explainer;
 use crate::head::HeadReader;
@@ -262,21 +263,64 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
         [] => &[EVIDENTIAL.parse()?],
         methods => methods,
     };
-    let prediction = behaviour::predict(
-        &arguments.scene,
-        arguments.frame,
-        arguments.weights.as_deref(),
+    let forecaster = behaviour::Forecaster::new(&behaviour::Request {
+        scene: &arguments.scene,
+        rate: arguments.fps,
+        units: arguments.units,
+        weights: arguments.weights.as_deref(),
         methods,
-    )?;
-    if let Some(path) = &arguments.output {
-        prediction.write(path)?;
+    })?;
+    let frames = forecaster.frames(arguments.frame)?;
+    let all = arguments.frame == FrameChoice::All;
+    interrupt::hold();
+    // Before the work, so that a file that cannot be written is known at once.
+    let mut output =
+        arguments.output.as_deref().map(|path| PredictionFile::create(path, all)).transpose()?;
+    let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
+    for warning in forecaster.warnings() {
+        let _ = writeln!(io::stderr(), "shafer: {}: {warning}", arguments.scene.display());
     }
-    if cli.json {
-        print_json(&prediction)
-    } else if cli.quiet {
-        Ok(())
-    } else {
-        print(&prediction.text())
+    let on_page = if page.is_some() { behaviour::shown_frames(&frames) } else { Vec::new() };
+    let mut pictured = Vec::new();
+    let mut list = (cli.json && all).then(|| JsonPredictions::new(io::stdout().lock(), true));
+    let mut kept = KeptCounts::default();
+    let mut single = None;
+    let mut progress =
+        Progress::counted("predicting", "frames", frames.len() as u64, cli.quiet || cli.json);
+    for &frame in &frames {
+        interrupt::check()?;
+        let prediction = forecaster.at(frame)?;
+        if let Some(output) = &mut output {
+            output.write(&prediction)?;
+        }
+        if let Some(list) = &mut list {
+            list.write(&prediction)?;
+        }
+        kept.add(&prediction);
+        if on_page.binary_search(&frame).is_ok() {
+            pictured.push(prediction.clone());
+        }
+        single = Some(prediction);
+        progress.add(1);
+    }
+    drop(progress);
+    if let (Some(mut page), Some(path)) = (page, &arguments.html) {
+        page.write_all(behaviour::prediction_page(&pictured, frames.len())?.as_bytes())
+            .with_context(|| format!("{}: cannot write", path.display()))?;
+        page.commit()?;
+    }
+    if let Some(output) = output {
+        output.finish()?;
+    }
+    match single {
+        _ if list.is_some() => {
+            list.map(JsonPredictions::finish).transpose()?;
+            Ok(())
+        }
+        Some(prediction) if cli.json => print_json(&prediction),
+        _ if cli.quiet => Ok(()),
+        Some(prediction) if !all => print(&prediction.text()),
+        _ => print(&kept.text(&arguments.scene, forecaster.pedestrians())),
     }
 }
 

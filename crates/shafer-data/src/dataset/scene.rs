@@ -53,6 +53,25 @@ impl Scene {
     /// # Ok::<(), shafer_data::Error>(())
     /// ```
     pub fn parse(name: &str, text: &[u8]) -> Result<Self> {
+        Self::parse_steps(name, text, Some(FRAME_STEP))
+    }
+
+    /// Like [`parse`](Self::parse), but the frames may be any numbers: for recordings of another frame
+    /// rate, whose tracks have to be resampled before anything else is done with them.
+    ///
+    /// ```
+    /// use shafer_data::dataset::Scene;
+    ///
+    /// let text = b"0 1 0 0\n3 1 1 0";
+    /// assert!(Scene::parse("street", text).is_err());
+    /// assert_eq!(Scene::parse_any_frames("street", text)?.tracks[0].frames, [0, 3]);
+    /// # Ok::<(), shafer_data::Error>(())
+    /// ```
+    pub fn parse_any_frames(name: &str, text: &[u8]) -> Result<Self> {
+        Self::parse_steps(name, text, None)
+    }
+
+    fn parse_steps(name: &str, text: &[u8], step: Option<u32>) -> Result<Self> {
         let wrong = |line: usize, problem: &str| {
             Error::format(name, format!("line {}: {problem}", line + 1), HINT)
         };
@@ -70,9 +89,9 @@ impl Scene {
                 return Err(wrong(number, &format!("the position ({x}, {y}) is not finite")));
             }
             let first = *first_frame.get_or_insert(frame);
-            if frame.abs_diff(first) % FRAME_STEP != 0 {
+            if let Some(step) = step.filter(|step| frame.abs_diff(first) % step != 0) {
                 let problem = format!(
-                    "frame {frame} is no multiple of {FRAME_STEP} frames from the first, {first}"
+                    "frame {frame} is no multiple of {step} frames from the first, {first}"
                 );
                 return Err(wrong(number, &problem));
             }

@@ -20,7 +20,7 @@ pub use self::parquet::ParquetWriter;
 pub use npy::NpyWriter;
 pub use npz::CsrNpzWriter;
 pub use safetensors::SafetensorsWriter;
-pub use table::{Column, write_table};
+pub use table::{Column, TableWriter, write_table};
 
 use crate::{Dtype, Error, Result, ValuesRef};
 

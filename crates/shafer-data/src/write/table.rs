@@ -70,23 +70,75 @@ impl Column {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_table(path: &Path, columns: &[(&str, Column)]) -> Result<()> {
-    let rows = columns.first().map_or(0, |(_, column)| column.len());
-    if let Some((name, column)) = columns.iter().find(|(_, column)| column.len() != rows) {
-        let problem = format!("column {name} has {} values for {rows} rows", column.len());
-        return Err(Error::request(&path.display().to_string(), problem));
-    }
-    let file = AtomicFile::create(path)?;
-    let label = file.label().to_owned();
-    written(file, columns).map_err(|error| failed(&label, error))?.commit()
+    let mut writer = TableWriter::create(path, columns)?;
+    writer.write(columns)?;
+    writer.finish()
 }
 
-fn written(file: AtomicFile, columns: &[(&str, Column)]) -> Written<AtomicFile> {
+/// Writes a table in parts, each of which becomes a row group, so that memory holds one part only.
+///
+/// ```
+/// use shafer_data::{Column, TableWriter};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("long.parquet");
+/// let part = |values: &[i64]| [("seed", Column::Integers(values.to_vec()))];
+/// let mut writer = TableWriter::create(&path, &part(&[]))?;
+/// writer.write(&part(&[1, 2]))?;
+/// writer.write(&part(&[3]))?;
+/// writer.finish()?;
+/// assert_eq!(shafer_data::list(&path)?[0].to_string(), "i64 (3, 1)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct TableWriter {
+    label: String,
+    writer: SerializedFileWriter<AtomicFile>,
+}
+
+impl TableWriter {
+    /// Begins a file. The names and types of its columns are those of `columns`; their values are not
+    /// written.
+    pub fn create(path: &Path, columns: &[(&str, Column)]) -> Result<Self> {
+        let file = AtomicFile::create(path)?;
+        let label = file.label().to_owned();
+        let writer = begun(file, columns).map_err(|error| failed(&label, error))?;
+        Ok(Self { label, writer })
+    }
+
+    /// Adds rows. The columns must be those that the file was begun with.
+    pub fn write(&mut self, columns: &[(&str, Column)]) -> Result<()> {
+        let rows = columns.first().map_or(0, |(_, column)| column.len());
+        if let Some((name, column)) = columns.iter().find(|(_, column)| column.len() != rows) {
+            let problem = format!("column {name} has {} values for {rows} rows", column.len());
+            return Err(Error::request(&self.label, problem));
+        }
+        add_group(&mut self.writer, columns).map_err(|error| failed(&self.label, error))
+    }
+
+    /// Gives the file its name.
+    pub fn finish(self) -> Result<()> {
+        let Self { label, writer } = self;
+        writer.into_inner().map_err(|error| failed(&label, error))?.commit()
+    }
+}
+
+fn begun(
+    file: AtomicFile,
+    columns: &[(&str, Column)],
+) -> Written<SerializedFileWriter<AtomicFile>> {
     let fields = columns.iter().map(|(name, column)| Ok(Arc::new(column.schema(name)?)));
     let schema = Type::group_type_builder("table")
         .with_fields(fields.collect::<Written<Vec<_>>>()?)
         .build()?;
     let properties = Arc::new(WriterProperties::builder().build());
-    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties)?;
+    SerializedFileWriter::new(file, Arc::new(schema), properties)
+}
+
+fn add_group(
+    writer: &mut SerializedFileWriter<AtomicFile>,
+    columns: &[(&str, Column)],
+) -> Written<()> {
     let mut group = writer.next_row_group()?;
     for (_, values) in columns {
         let Some(mut column) = group.next_column()? else { break };
@@ -102,11 +154,11 @@ fn written(file: AtomicFile, columns: &[(&str, Column)]) -> Written<AtomicFile> 
                     values.iter().map(|word| word.as_str().into()).collect();
                 column.write_batch(&values, None, None)?;
             }
-            // The schema is made of the columns.
+            // A column of another type has no values, which closing the group refuses.
             _ => {}
         }
         column.close()?;
     }
     group.close()?;
-    writer.into_inner()
+    Ok(())
 }

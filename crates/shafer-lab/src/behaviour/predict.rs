@@ -2,164 +2,252 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 use shafer::Transform;
-use shafer_data::dataset::{SECONDS_PER_STEP, Scene, Window};
-use shafer_data::{Column, write_table};
+use shafer_data::dataset::{FRAME_STEP, SECONDS_PER_STEP, Window};
 use shafer_nets::behaviour::{Forecast, Point, Predictor, Query};
 
 use super::config::shape;
 use super::demo::WEIGHTS;
 use super::distribution::JointDistribution;
 use super::folds::observations;
+use super::recording::{FrameRate, Recording, Units};
 use crate::method::Choice;
-use crate::report;
 
 /// Where everybody goes who is there at one frame.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Prediction {
-    scene: String,
+    pub(crate) scene: String,
     /// The present.
-    frame: u32,
-    seconds_per_step: f64,
+    pub(crate) frame: u32,
+    /// Of the file's frame numbers.
+    pub(crate) frames_per_second: f64,
+    /// What a coordinate of 1 in the file is. All lengths below are in metres.
+    pub(crate) metres_per_unit: f64,
+    pub(crate) seconds_per_step: f64,
     /// The number of joint classes of which modes are.
-    classes: usize,
-    agents: Vec<AgentPrediction>,
+    pub(crate) classes: usize,
+    /// What suggests that the scene is not what it is taken for.
+    pub(crate) warnings: Vec<String>,
+    pub(crate) agents: Vec<AgentPrediction>,
 }
 
 /// Where one pedestrian goes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct AgentPrediction {
+pub(crate) struct AgentPrediction {
     /// The pedestrian's number in the scene.
-    agent: u32,
+    pub(crate) agent: u32,
     /// At present.
-    position: Point,
+    pub(crate) position: Point,
     /// In how many frames in a row up to the present the pedestrian was seen, as far as the network looks. If
     /// it is 1 there is no velocity yet, and the pedestrian is taken to stand.
-    seen: usize,
+    pub(crate) seen: usize,
     /// How many others are near.
-    neighbours: usize,
-    methods: Vec<MethodModes>,
+    pub(crate) neighbours: usize,
+    /// Where it was at each of the steps in which it was seen; the last is the present.
+    pub(crate) past: Vec<Point>,
+    /// Where it is after each step if it goes on as in the last one, to compare the modes with.
+    pub(crate) constant_velocity: Vec<Point>,
+    pub(crate) methods: Vec<MethodModes>,
 }
 
 /// What one method keeps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct MethodModes {
-    method: String,
+pub(crate) struct MethodModes {
+    pub(crate) method: String,
     /// The most likely first.
-    modes: Vec<Mode>,
+    pub(crate) modes: Vec<Mode>,
 }
 
 /// A joint class that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Mode {
+pub(crate) struct Mode {
     /// The class of each latent variable.
-    class: Vec<usize>,
+    pub(crate) class: Vec<usize>,
     /// All modes of a method add up to 1.
-    probability: f64,
-    /// Where the pedestrian is after each step, in the scene's coordinates.
-    mean: Vec<Point>,
+    pub(crate) probability: f64,
+    /// Where the pedestrian is after each step.
+    pub(crate) mean: Vec<Point>,
     /// Of x, of x and y, and of y, at each step, in square metres.
-    covariance: Vec<[f64; 3]>,
+    pub(crate) covariance: Vec<[f64; 3]>,
 }
 
-/// Predicts for a file, with the weights of another or those that are part of the program.
-pub(crate) fn predict(
-    path: &Path,
-    frame: Option<u32>,
-    weights: Option<&Path>,
-    methods: &[Choice],
-) -> Result<Prediction> {
-    let label = path.display().to_string();
-    let read = |path: &Path| {
-        std::fs::read(path).with_context(|| format!("{}: cannot read", path.display()))
-    };
-    let scene = Scene::parse(&label, &read(path)?)?;
-    let predictor = match weights {
-        Some(path) => Predictor::from_safetensors(&read(path)?).with_context(|| {
-            format!("{}: is no network of `shafer reproduce behaviour`", path.display())
-        })?,
-        None => Predictor::from_safetensors(WEIGHTS)?,
-    };
-    let methods = methods
-        .iter()
-        .map(|choice| choice.transform(predictor.config().classes))
-        .collect::<Result<Vec<_>>>()?;
-    of_scene(&scene, frame, &predictor, &methods).with_context(|| label)
+/// Which frames are the present, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameChoice {
+    Last,
+    At(u32),
+    All,
 }
 
-/// Predicts for a scene.
-fn of_scene(
-    scene: &Scene,
-    frame: Option<u32>,
-    predictor: &Predictor,
-    methods: &[(String, Box<dyn Transform>)],
-) -> Result<Prediction> {
-    let network = predictor.config();
-    if network.seconds_per_step != SECONDS_PER_STEP {
-        bail!(
-            "the network takes steps of {} s, but those of a scene are {SECONDS_PER_STEP} s",
-            network.seconds_per_step
-        );
-    }
-    let frames = || scene.tracks.iter().flat_map(|track| &track.frames).copied();
-    let last = frames().max().context("has no positions")?;
-    let frame = frame.unwrap_or(last);
-    let windows = scene.windows_at(&[frame], &shape(network, 0, 0))?;
-    if windows.is_empty() {
-        let first = frames().min().unwrap_or(last);
-        bail!("nobody is there at frame {frame}; its frames go from {first} to {last}");
-    }
-    let encoded = predictor.encode(&observations(&windows)?)?;
-    let distributions = (0..windows.len())
-        .map(|agent| JointDistribution::all(methods, encoded.logits(agent), network))
-        .collect::<Result<Vec<_>>>()?;
-    // What any method keeps is decoded once, and nothing else, all in one batch.
-    let classes = network.joint_classes();
-    let mut kept = vec![false; windows.len() * classes];
-    for (agent, distributions) in distributions.iter().enumerate() {
-        for &class in distributions.iter().flat_map(|distribution| &distribution.ranked) {
-            kept[agent * classes + class] = true;
+impl FromStr for FrameChoice {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "all" => Ok(Self::All),
+            "last" => Ok(Self::Last),
+            number => number.parse().map(Self::At).context("a frame's number, `last` or `all`"),
         }
     }
-    let queries: Vec<Query> = (0..kept.len())
-        .filter(|&place| kept[place])
-        .map(|place| Query { agent: place / classes, class: place % classes })
-        .collect();
-    let mut forecasts: Vec<Option<Forecast>> = vec![None; kept.len()];
-    for (query, forecast) in queries.iter().zip(predictor.forecast(&encoded, &queries)?) {
-        forecasts[query.agent * classes + query.class] = Some(forecast);
-    }
-    let agents = windows.iter().zip(&distributions).enumerate().map(|(agent, (window, made))| {
-        let modes = |distribution: &JointDistribution| {
-            let mode = |&class: &usize| {
-                let forecast = forecasts[agent * classes + class].as_ref()?;
-                let probability = distribution.probabilities[class];
-                Some(Mode::new(network.split(class), probability, forecast, window))
-            };
-            distribution.ranked.iter().filter_map(mode).collect()
+}
+
+/// What to predict, and how.
+pub(crate) struct Request<'a> {
+    pub(crate) scene: &'a Path,
+    pub(crate) rate: Option<FrameRate>,
+    pub(crate) units: Option<Units>,
+    /// Of `shafer reproduce behaviour`; those that are part of the program if there are none.
+    pub(crate) weights: Option<&'a Path>,
+    pub(crate) methods: &'a [Choice],
+}
+
+/// A file and a network, from which predictions for single frames are made.
+pub(crate) struct Forecaster {
+    recording: Recording,
+    predictor: Predictor,
+    methods: Vec<(String, Box<dyn Transform>)>,
+    warnings: Vec<String>,
+}
+
+impl Forecaster {
+    pub(crate) fn new(request: &Request<'_>) -> Result<Self> {
+        let label = request.scene.display().to_string();
+        let read = |path: &Path| {
+            std::fs::read(path).with_context(|| format!("{}: cannot read", path.display()))
         };
-        AgentPrediction {
-            agent: window.agent,
-            position: window.origin,
-            seen: window.history.len(),
-            neighbours: window.neighbour_count,
-            methods: methods
-                .iter()
-                .zip(made)
-                .map(|((title, _), made)| MethodModes { method: title.clone(), modes: modes(made) })
-                .collect(),
+        let text = read(request.scene)?;
+        let recording = Recording::parse(&label, &text, request.rate, request.units)?;
+        let predictor = match request.weights {
+            Some(path) => Predictor::from_safetensors(&read(path)?).with_context(|| {
+                format!("{}: is no network of `shafer reproduce behaviour`", path.display())
+            })?,
+            None => Predictor::from_safetensors(WEIGHTS)?,
+        };
+        let network = predictor.config();
+        if network.seconds_per_step != SECONDS_PER_STEP {
+            bail!(
+                "the network takes steps of {} s, but those of a scene are {SECONDS_PER_STEP} s",
+                network.seconds_per_step
+            );
         }
-    });
-    Ok(Prediction {
-        scene: scene.name.clone(),
-        frame,
-        seconds_per_step: SECONDS_PER_STEP,
-        classes,
-        agents: agents.collect(),
-    })
+        let classes = network.classes;
+        let methods = request.methods.iter().map(|choice| choice.transform(classes));
+        let methods = methods.collect::<Result<Vec<_>>>()?;
+        let warnings = recording.warnings();
+        Ok(Self { recording, predictor, methods, warnings })
+    }
+
+    /// What suggests that the scene is not what it is taken for.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The number of pedestrians in the file.
+    pub(crate) fn pedestrians(&self) -> usize {
+        self.recording.pedestrians()
+    }
+
+    /// The frames that a choice means: at least one, and somebody is there at each.
+    pub(crate) fn frames(&self, choice: FrameChoice) -> Result<Vec<u32>> {
+        let all = || self.recording.frames();
+        let (Some(first), Some(last)) = (all().next(), all().next_back()) else {
+            bail!("{}: has no positions", self.recording.name);
+        };
+        match choice {
+            FrameChoice::All => Ok(all().collect()),
+            FrameChoice::Last => Ok(vec![last]),
+            FrameChoice::At(frame) if all().any(|known| known == frame) => Ok(vec![frame]),
+            FrameChoice::At(frame) => bail!(
+                "{}: nobody is there at frame {frame}; its frames go from {first} to {last}",
+                self.recording.name
+            ),
+        }
+    }
+
+    /// Predicts for everybody who is there at a frame.
+    pub(crate) fn at(&self, frame: u32) -> Result<Prediction> {
+        self.predict(frame).with_context(|| self.recording.name.clone())
+    }
+
+    fn predict(&self, frame: u32) -> Result<Prediction> {
+        let Self { recording, predictor, methods, .. } = self;
+        let network = predictor.config();
+        // The first state that the network sees has a velocity and an acceleration: two steps more.
+        let steps = network.history_steps + 2;
+        let present = steps as u32 * FRAME_STEP;
+        let windows = recording.at(frame, steps).windows_at(&[present], &shape(network, 0, 0))?;
+        let encoded = predictor.encode(&observations(&windows)?)?;
+        let distributions = (0..windows.len())
+            .map(|agent| JointDistribution::all(methods, encoded.logits(agent), network))
+            .collect::<Result<Vec<_>>>()?;
+        // What any method keeps is decoded once, and nothing else, all in one batch.
+        let classes = network.joint_classes();
+        let mut kept = vec![false; windows.len() * classes];
+        for (agent, distributions) in distributions.iter().enumerate() {
+            for &class in distributions.iter().flat_map(|distribution| &distribution.ranked) {
+                kept[agent * classes + class] = true;
+            }
+        }
+        let queries: Vec<Query> = (0..kept.len())
+            .filter(|&place| kept[place])
+            .map(|place| Query { agent: place / classes, class: place % classes })
+            .collect();
+        let mut forecasts: Vec<Option<Forecast>> = vec![None; kept.len()];
+        for (query, forecast) in queries.iter().zip(predictor.forecast(&encoded, &queries)?) {
+            forecasts[query.agent * classes + query.class] = Some(forecast);
+        }
+        let agents =
+            windows.iter().zip(&distributions).enumerate().map(|(agent, (window, made))| {
+                let modes = |distribution: &JointDistribution| {
+                    let mode = |&class: &usize| {
+                        let forecast = forecasts[agent * classes + class].as_ref()?;
+                        let probability = distribution.probabilities[class];
+                        Some(Mode::new(network.split(class), probability, forecast, window))
+                    };
+                    distribution.ranked.iter().filter_map(mode).collect()
+                };
+                let [x, y] = window.origin;
+                let past = window.history.iter().map(|&[dx, dy, ..]| [x + dx, y + dy]);
+                AgentPrediction {
+                    agent: window.agent,
+                    position: window.origin,
+                    seen: window.history.len(),
+                    neighbours: window.neighbour_count,
+                    past: past.collect(),
+                    constant_velocity: constant_velocity(window, network.future_steps),
+                    methods: methods
+                        .iter()
+                        .zip(made)
+                        .map(|((title, _), made)| MethodModes {
+                            method: title.clone(),
+                            modes: modes(made),
+                        })
+                        .collect(),
+                }
+            });
+        Ok(Prediction {
+            scene: recording.name.clone(),
+            frame,
+            frames_per_second: recording.frames_per_second,
+            metres_per_unit: recording.metres_per_unit,
+            seconds_per_step: SECONDS_PER_STEP,
+            classes,
+            warnings: self.warnings.clone(),
+            agents: agents.collect(),
+        })
+    }
+}
+
+/// The path of one who goes on as in the last step.
+fn constant_velocity(window: &Window, steps: usize) -> Vec<Point> {
+    let [x, y] = window.origin;
+    let [.., u, v, _, _] = window.history.last().copied().unwrap_or_default();
+    let seconds = (1..=steps).map(|step| step as f64 * SECONDS_PER_STEP);
+    seconds.map(|t| [x + u * t, y + v * t]).collect()
 }
 
 impl Mode {
@@ -171,57 +259,6 @@ impl Mode {
 }
 
 impl Prediction {
-    /// Writes the prediction in the format of the file's ending.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        let ends_in = |wanted| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(wanted));
-        if ends_in("json") {
-            report::write_json(path, self)
-        } else if ends_in("parquet") {
-            Ok(write_table(path, &self.table())?)
-        } else {
-            bail!("{}: a prediction is written as .json or .parquet", path.display())
-        }
-    }
-
-    /// A row for each step of each mode.
-    fn table(&self) -> Vec<(&'static str, Column)> {
-        let [mut agents, mut ranks, mut steps] = [const { Vec::new() }; 3];
-        let [mut methods, mut classes] = [const { Vec::new() }; 2];
-        let mut numbers: [Vec<f64>; 7] = [const { Vec::new() }; 7];
-        for agent in &self.agents {
-            for MethodModes { method, modes } in &agent.methods {
-                for (rank, mode) in modes.iter().enumerate() {
-                    let class: Vec<String> = mode.class.iter().map(usize::to_string).collect();
-                    let class = class.join(",");
-                    for (step, ([x, y], [xx, xy, yy])) in
-                        mode.mean.iter().zip(&mode.covariance).enumerate()
-                    {
-                        agents.push(i64::from(agent.agent));
-                        methods.push(method.clone());
-                        ranks.push(rank as i64);
-                        classes.push(class.clone());
-                        steps.push(step as i64 + 1);
-                        let seconds = (step + 1) as f64 * self.seconds_per_step;
-                        let row = [mode.probability, seconds, *x, *y, *xx, *xy, *yy];
-                        for (column, value) in numbers.iter_mut().zip(row) {
-                            column.push(value);
-                        }
-                    }
-                }
-            }
-        }
-        let mut columns = vec![
-            ("agent", Column::Integers(agents)),
-            ("method", Column::Words(methods)),
-            ("mode", Column::Integers(ranks)),
-            ("class", Column::Words(classes)),
-            ("step", Column::Integers(steps)),
-        ];
-        let names = ["probability", "seconds", "x", "y", "xx", "xy", "yy"];
-        columns.extend(names.into_iter().zip(numbers.map(Column::Numbers)));
-        columns
-    }
-
     /// For people: the likeliest modes of each pedestrian, and where they end.
     pub(crate) fn text(&self) -> String {
         const SHOWN: usize = 5;
@@ -235,6 +272,11 @@ impl Prediction {
                 text.push_str(", has just appeared: taken to stand");
             }
             text.push('\n');
+            if let Some([x, y]) = agent.constant_velocity.last() {
+                let seconds = agent.constant_velocity.len() as f64 * self.seconds_per_step;
+                let _ =
+                    writeln!(text, "  constant velocity: at ({x:.2}, {y:.2}) after {seconds:.1} s");
+            }
             for MethodModes { method, modes } in &agent.methods {
                 let _ = writeln!(text, "  {method} keeps {} of {}", modes.len(), self.classes);
                 for mode in modes.iter().take(SHOWN) {

@@ -36,6 +36,16 @@ pub(crate) const WRONG: Colour = colour(0x00C8_1E1E);
 /// The two queries, where both are in one plot.
 pub(crate) const QUERIES: [Colour; 2] = [colour(0x0000_72B2), colour(0x00D5_5E00)];
 
+/// Pedestrians, in turn: of the palette of Okabe and Ito, those that can be seen on white and on black.
+pub(crate) const PEOPLE: [Colour; 6] = [
+    colour(0x0000_72B2),
+    colour(0x00D5_5E00),
+    colour(0x0000_9E73),
+    colour(0x00CC_79A7),
+    colour(0x0056_B4E9),
+    colour(0x00B7_9F00),
+];
+
 /// The colour of a method, of which the name may be followed by its parameter.
 ///
 /// The paper's three have the paper's colours. With those of the projections they are of the palette of

@@ -16,9 +16,39 @@ pub(crate) struct Drawing {
 
 #[derive(Clone, Debug)]
 pub(super) enum Item {
-    Shape { points: Vec<Point>, closed: bool, fill: Option<Fill>, stroke: Option<Stroke> },
-    Text { at: Point, words: String, style: TextStyle },
-    Picture { at: Point, width: f64, height: f64, image: GreyImage },
+    Shape {
+        points: Vec<Point>,
+        closed: bool,
+        fill: Option<Fill>,
+        stroke: Option<Stroke>,
+    },
+    Text {
+        at: Point,
+        words: String,
+        style: TextStyle,
+    },
+    Picture {
+        at: Point,
+        width: f64,
+        height: f64,
+        image: GreyImage,
+    },
+    /// Things that a browser has words for where the pointer is on them.
+    Titled {
+        title: String,
+        items: Vec<Item>,
+    },
+}
+
+impl Item {
+    fn shift(&mut self, [right, down]: Point) {
+        let shifted = |[x, y]: Point| [x + right, y + down];
+        match self {
+            Self::Shape { points, .. } => points.iter_mut().for_each(|p| *p = shifted(*p)),
+            Self::Text { at, .. } | Self::Picture { at, .. } => *at = shifted(*at),
+            Self::Titled { items, .. } => items.iter_mut().for_each(|i| i.shift([right, down])),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -129,14 +159,17 @@ impl Drawing {
         self.items.push(Item::Picture { at, width, height, image: image.clone() });
     }
 
+    /// Gives a title to what `draw` draws.
+    pub(super) fn titled(&mut self, title: &str, draw: impl FnOnce(&mut Self)) {
+        let mut part = Self::new(self.width, self.height);
+        draw(&mut part);
+        self.items.push(Item::Titled { title: title.to_owned(), items: part.items });
+    }
+
     /// Puts another drawing on this one.
-    pub(super) fn place(&mut self, other: &Self, [right, down]: Point) {
-        let moved = |[x, y]: Point| [x + right, y + down];
+    pub(super) fn place(&mut self, other: &Self, at: Point) {
         self.items.extend(other.items.iter().cloned().map(|mut item| {
-            match &mut item {
-                Item::Shape { points, .. } => points.iter_mut().for_each(|p| *p = moved(*p)),
-                Item::Text { at, .. } | Item::Picture { at, .. } => *at = moved(*at),
-            }
+            item.shift(at);
             item
         }));
     }

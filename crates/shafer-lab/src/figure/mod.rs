@@ -11,6 +11,7 @@ pub(crate) mod colour;
 mod curves;
 mod drawing;
 mod font;
+mod prediction;
 mod raster;
 mod reduced;
 mod samples;
@@ -23,6 +24,7 @@ use chart::LineStyle;
 use colour::{INK, SOFT};
 pub(crate) use drawing::Drawing;
 use drawing::{Stroke, TextStyle};
+pub(crate) use prediction::of_predictions;
 pub(crate) use svg::Paper;
 
 use crate::experiment::{ImageResults, MethodName};

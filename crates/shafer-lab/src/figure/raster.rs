@@ -73,6 +73,11 @@ fn draw(sheet: &mut Pixmap, item: &Item) -> Result<()> {
             let paint = PixmapPaint { quality: FilterQuality::Nearest, ..PixmapPaint::default() };
             sheet.draw_pixmap(0, 0, picture.as_ref(), &paint, place, None);
         }
+        Item::Titled { items, .. } => {
+            for item in items {
+                draw(sheet, item)?;
+            }
+        }
     }
     Ok(())
 }

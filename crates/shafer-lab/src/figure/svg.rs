@@ -6,7 +6,7 @@ use anyhow::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::colour::PAPER;
+use super::colour::{Colour, FAINT, GRID, INK, PAPER, SOFT};
 use super::drawing::{Anchor, Drawing, Fill, Item, Stroke, TextStyle};
 use super::{font, raster};
 use crate::page::escaped;
@@ -15,8 +15,19 @@ use crate::page::escaped;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paper {
     White,
+    /// White, or dark where the reader's system is.
+    LightOrDark,
     None,
 }
+
+/// What the colours of paper and ink become in the dark.
+const DARK: [(Colour, &str); 5] = [
+    (PAPER, "#17181b"),
+    (INK, "#e9e9ec"),
+    (SOFT, "#a9a9b2"),
+    (GRID, "#3b3b42"),
+    (FAINT, "#6a6a72"),
+];
 
 impl Drawing {
     /// The drawing as an SVG element, with what to call it for who cannot see it.
@@ -27,36 +38,58 @@ impl Drawing {
             font::FAMILY,
             escaped(title)
         );
-        if paper == Paper::White {
+        if paper == Paper::LightOrDark {
+            svg += "<style>@media (prefers-color-scheme: dark) {";
+            for (colour, dark) in DARK {
+                let _ = write!(
+                    svg,
+                    r#" [fill="{colour}"] {{ fill: {dark}; }} [stroke="{colour}"] {{ stroke: {dark}; }}"#
+                );
+            }
+            svg += " }</style>";
+        }
+        if paper != Paper::None {
             let _ = write!(svg, r#"<path d="M0 0H{width}V{height}H0Z" fill="{PAPER}"/>"#);
         }
         for item in &self.items {
-            match item {
-                Item::Shape { points, closed, fill, stroke } => {
-                    let _ = write!(svg, r#"<path d=""#);
-                    for (place, [x, y]) in points.iter().enumerate() {
-                        let step = if place == 0 { 'M' } else { 'L' };
-                        let _ = write!(svg, "{step}{} {}", number(*x), number(*y));
-                    }
-                    let end = if *closed { "Z" } else { "" };
-                    let _ = write!(svg, r#"{end}"{}{}/>"#, filled(*fill), stroked(*stroke));
-                }
-                Item::Text { at, words, style } => text(&mut svg, *at, words, style),
-                Item::Picture { at: [x, y], width, height, image } => {
-                    let data = STANDARD.encode(raster::grey_png(image)?);
-                    let _ = write!(
-                        svg,
-                        r#"<image x="{}" y="{}" width="{}" height="{}" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>"#,
-                        number(*x),
-                        number(*y),
-                        number(*width),
-                        number(*height)
-                    );
-                }
-            }
+            write_item(&mut svg, item)?;
         }
         Ok(svg + "</svg>")
     }
+}
+
+fn write_item(svg: &mut String, item: &Item) -> Result<()> {
+    match item {
+        Item::Shape { points, closed, fill, stroke } => {
+            let _ = write!(svg, r#"<path d=""#);
+            for (place, [x, y]) in points.iter().enumerate() {
+                let step = if place == 0 { 'M' } else { 'L' };
+                let _ = write!(svg, "{step}{} {}", number(*x), number(*y));
+            }
+            let end = if *closed { "Z" } else { "" };
+            let _ = write!(svg, r#"{end}"{}{}/>"#, filled(*fill), stroked(*stroke));
+        }
+        Item::Text { at, words, style } => text(svg, *at, words, style),
+        Item::Picture { at: [x, y], width, height, image } => {
+            let data = STANDARD.encode(raster::grey_png(image)?);
+            let _ = write!(
+                svg,
+                r#"<image x="{}" y="{}" width="{}" height="{}" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>"#,
+                number(*x),
+                number(*y),
+                number(*width),
+                number(*height)
+            );
+        }
+        Item::Titled { title, items } => {
+            let _ = write!(svg, "<g><title>{}</title>", escaped(title));
+            for item in items {
+                write_item(svg, item)?;
+            }
+            *svg += "</g>";
+        }
+    }
+    Ok(())
 }
 
 fn text(svg: &mut String, [x, y]: [f64; 2], words: &str, style: &TextStyle) {

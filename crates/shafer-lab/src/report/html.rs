@@ -58,7 +58,7 @@ pub(crate) fn document(command: &str, title: &str, body: &str) -> String {
 }
 
 /// The look. What figures draw in the colours of paper and ink follows the page, light or dark.
-fn style() -> String {
+pub(crate) fn style() -> String {
     let mut style = STYLE.to_owned();
     for (colour, name) in [(INK, "ink"), (SOFT, "soft"), (GRID, "line"), (WRONG, "wrong")] {
         let _ = writeln!(style, r#"svg [fill="{colour}"] {{ fill: var(--{name}); }}"#);

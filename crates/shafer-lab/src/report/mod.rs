@@ -6,7 +6,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use html::{document, figure_sections, image_figures, made};
+pub(crate) use html::{document, figure_sections, image_figures, made, style};
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
