@@ -11,8 +11,8 @@ use common::{complaint, json, shafer};
 use serde_json::Value;
 
 /// Digits of a kind: a bright square whose place is the class.
-fn data_set(folder: &Path) {
-    let place = folder.join("data/mnist");
+fn data_set(folder: &Path, name: &str) {
+    let place = folder.join("data").join(name);
     std::fs::create_dir_all(&place).unwrap();
     let images = 60_u32;
     let mut pixels = Vec::new();
@@ -50,7 +50,7 @@ fn data_set(folder: &Path) {
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    data_set(folder.path());
+    data_set(folder.path(), "mnist");
     folder
 }
 
@@ -116,6 +116,26 @@ fn a_run_leaves_numbers_figures_and_a_report() {
     // Half of the seconds are another configuration.
     let other = arguments(&["--set", "training.epochs=2", "--out", "run"]);
     assert!(complaint(folder.path(), &other).contains("holds a run with another configuration"));
+}
+
+/// The settings of the preset, but for the size of the network and the length of the training.
+#[test]
+fn the_stable_preset_trains_from_the_mean_image() {
+    let folder = folder();
+    let folder = folder.path();
+    data_set(folder, "fashion");
+    let mut run = arguments(&["--preset", "stable", "--set", "training.epochs=1", "--out", "run"]);
+    run[1] = "fashion";
+    json(folder, &run);
+    let results = numbers(&folder.join("run/results.json"));
+    assert_eq!(results["config"]["training"]["decoder_bias"], "mean_image");
+    assert_eq!([&results["seeds"], &results["diverged"]], [2, 0]);
+    assert!(results["collapsed"].is_u64());
+    for experiment in ["mnist", "notmnist", "behaviour"] {
+        let said = complaint(folder, &["reproduce", experiment, "--preset", "stable"]);
+        let expected = format!("{experiment} has none; choose from paper, quick, smoke");
+        assert!(said.contains(&expected), "{said}");
+    }
 }
 
 #[test]

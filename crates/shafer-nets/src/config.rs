@@ -81,6 +81,8 @@ pub enum Architecture {
 pub struct TrainingConfig {
     /// The temperature of the Gumbel-Softmax distribution that stands in for the categorical one.
     pub temperature: f32,
+    /// What the biases of the decoder's last layer start from.
+    pub decoder_bias: DecoderBias,
     /// What is minimised.
     pub objective: Objective,
     /// By which rule.
@@ -99,6 +101,7 @@ impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
             temperature: 0.67,
+            decoder_bias: DecoderBias::Random,
             objective: Objective::Published,
             optimiser: Optimiser::Sgd,
             learning_rate: 1e-3,
@@ -107,6 +110,18 @@ impl Default for TrainingConfig {
             checkpoints: Checkpoints::PerEpoch(100),
         }
     }
+}
+
+/// What the biases of the decoder's last layer start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecoderBias {
+    /// Small random numbers, as all other parameters.
+    Random,
+    /// The log-odds of the mean image. The decoder then does not have to learn that image first, which
+    /// can make one latent class the best for all images: posterior collapse. Burda, Grosse and
+    /// Salakhutdinov, "Importance Weighted Autoencoders" (2016), start from it, too.
+    MeanImage,
 }
 
 /// What is minimised over a batch of `B` images.
@@ -208,7 +223,14 @@ impl Config {
     /// Whether such networks can be made and trained.
     pub fn check(&self) -> Result<()> {
         self.network.check()?;
-        self.training.check()
+        self.training.check()?;
+        match (self.training.decoder_bias, &self.network.architecture) {
+            (DecoderBias::MeanImage, Architecture::Convolutional { .. }) => Err(Error::config(
+                "decoder_bias",
+                "must be random: a convolutional decoder has no bias for each pixel",
+            )),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -45,7 +45,7 @@ fn log_probabilities(logits: Tensor<2>) -> Vec<f64> {
 }
 
 impl Cvae {
-    /// With the parameters that a training with this seed starts from.
+    /// With the parameters that a training with this seed starts from, if its decoder's biases are random.
     pub fn untrained(config: &NetworkConfig, seed: u64) -> Result<Self> {
         config.check()?;
         let network = Network::new(config, &mut Initialiser::new(seed));

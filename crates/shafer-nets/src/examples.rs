@@ -81,6 +81,23 @@ impl<'a> Examples<'a> {
         }
     }
 
+    /// The log-odds of the mean of each pixel over all examples, which is taken to be at least 0.001 from
+    /// 0 and from 1.
+    pub(crate) fn mean_log_odds(&self) -> Vec<f32> {
+        let mut sums = vec![0_u64; self.width];
+        for image in self.pixels.chunks_exact(self.width) {
+            for (sum, &pixel) in sums.iter_mut().zip(image) {
+                *sum += u64::from(pixel);
+            }
+        }
+        let most = 255.0 * self.len() as f64;
+        let log_odds = |sum| {
+            let mean = (sum as f64 / most).clamp(0.001, 0.999);
+            (mean / (1.0 - mean)).ln() as f32
+        };
+        sums.into_iter().map(log_odds).collect()
+    }
+
     /// The pixels of one example, as numbers from 0 to 1.
     pub(crate) fn image(&self, row: u32) -> impl Iterator<Item = f32> + use<'a> {
         let image = &self.pixels[row as usize * self.width..][..self.width];

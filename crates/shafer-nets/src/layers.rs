@@ -100,6 +100,13 @@ impl Perceptron {
         relu(self.hidden.forward(x))
     }
 
+    /// Has the last layer start from these biases.
+    pub(crate) fn set_output_bias(&mut self, bias: Vec<f32>) {
+        let shape = [bias.len()];
+        let device = self.output.bias.val().device();
+        self.output.bias = Param::from_data(TensorData::new(bias, shape), &device);
+    }
+
     /// The last layer.
     pub(crate) fn output(&self) -> (Tensor<2>, Tensor<1>) {
         (self.output.weight.val(), self.output.bias.val())

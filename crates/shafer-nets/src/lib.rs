@@ -53,7 +53,7 @@
 //!
 //! | for | items |
 //! |---|---|
-//! | configuration | [`Config`]: [`NetworkConfig`] ([`Architecture`]) and [`TrainingConfig`] ([`Objective`], [`Optimiser`], [`Checkpoints`]) |
+//! | configuration | [`Config`]: [`NetworkConfig`] ([`Architecture`]) and [`TrainingConfig`] ([`DecoderBias`], [`Objective`], [`Optimiser`], [`Checkpoints`]) |
 //! | data | [`Examples`]: images of bytes with labels, borrowed |
 //! | training | [`Trainer`]; [`Step`], [`Epoch`], [`Losses`], [`Checkpoint`] |
 //! | what was trained | [`Cvae`]; [`PriorSnapshot`]: the paper's linear layer and its features; [`Precision`] of stored weights |
@@ -97,7 +97,8 @@ mod weights;
 
 pub use classifier::{Classifier, ClassifierConfig};
 pub use config::{
-    Architecture, Checkpoints, Config, NetworkConfig, Objective, Optimiser, TrainingConfig,
+    Architecture, Checkpoints, Config, DecoderBias, NetworkConfig, Objective, Optimiser,
+    TrainingConfig,
 };
 pub use cvae::Cvae;
 pub use diagnosis::Diagnosis;

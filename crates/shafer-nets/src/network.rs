@@ -68,6 +68,14 @@ impl Network {
         Self { posterior, prior, decoder }
     }
 
+    /// Has the decoder start from these logits of the pixels, if it is a perceptron: a convolution has no
+    /// bias for each pixel.
+    pub(crate) fn set_decoder_bias(&mut self, logits: Vec<f32>) {
+        if let Generator::Mlp(network) = &mut self.decoder {
+            network.set_output_bias(logits);
+        }
+    }
+
     /// The number of parameters that [`new`](Self::new) makes.
     pub(crate) fn size(config: &NetworkConfig) -> usize {
         let NetworkConfig { image, conditions, latent_classes: classes, prior_hidden, .. } =

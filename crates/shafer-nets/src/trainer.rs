@@ -3,7 +3,7 @@
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::config::Config;
+use crate::config::{Config, DecoderBias};
 use crate::examples::{Batches, Examples};
 use crate::layers::Initialiser;
 use crate::network::{Batch, Network, Terms};
@@ -110,12 +110,16 @@ impl<'a> Trainer<'a> {
         config.check()?;
         examples.check(config.network.pixels(), config.network.conditions)?;
         let training = &config.training;
+        let mut network = Network::new(&config.network, &mut Initialiser::new(seed));
+        if training.decoder_bias == DecoderBias::MeanImage {
+            network.set_decoder_bias(examples.mean_log_odds());
+        }
         Ok(Self {
             config: config.clone(),
             examples,
             seed,
             batches: Batches::new(seed, examples.len(), training.batch_size),
-            network: Some(Network::new(&config.network, &mut Initialiser::new(seed))),
+            network: Some(network),
             descent: Descent::new(training.optimiser, training.learning_rate),
             sums: Losses::default(),
         })

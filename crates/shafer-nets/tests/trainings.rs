@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use common::{Parameter, assert_parameters, parameters};
 use serde::Deserialize;
 use shafer_nets::{
-    Architecture, Config, Cvae, Error, Examples, NetworkConfig, Optimiser, Precision, Trainer,
-    TrainingConfig,
+    Architecture, Config, Cvae, DecoderBias, Error, Examples, NetworkConfig, Optimiser, Precision,
+    Trainer, TrainingConfig,
 };
 
 #[derive(Deserialize)]
@@ -107,6 +107,45 @@ fn a_killed_run_resumes_to_the_same_bits() {
             assert!(resumed_end == end, "{optimiser:?}, killed after {steps} steps");
         }
     }
+}
+
+/// Only the last biases of the decoder differ from a random start, and they are trained like all others.
+#[test]
+fn a_decoder_can_start_from_the_mean_image() {
+    let (mut pixels, labels) = stripes();
+    // One pixel is always 0, and one always 1.
+    for image in pixels.chunks_exact_mut(144) {
+        (image[0], image[143]) = (0, 255);
+    }
+    let examples = Examples::new(&pixels, &labels, 144).unwrap();
+    let mut config = config(MLP, Optimiser::Adam);
+    let random = Cvae::untrained(&config.network, 3).unwrap();
+    let random = parameters(&random.to_safetensors(Precision::Single).unwrap());
+    config.training.decoder_bias = DecoderBias::MeanImage;
+    let mut trainer = Trainer::new(&config, examples, 3).unwrap();
+    let weights = |trainer: &Trainer<'_>| {
+        parameters(&trainer.cvae().to_safetensors(Precision::Single).unwrap())
+    };
+    let start = weights(&trainer);
+    let bias = "decoder.output.bias";
+    for (name, values) in &random {
+        assert_eq!(start[name] == *values, name != bias, "{name}");
+    }
+    let bound = 999_f64.ln();
+    for (pixel, &found) in start[bias].1.iter().enumerate() {
+        let of_images = pixels.iter().skip(pixel).step_by(144).map(|&value| f64::from(value));
+        let on = of_images.sum::<f64>();
+        let expected = (on.ln() - (90.0 * 255.0 - on).ln()).clamp(-bound, bound);
+        assert!((f64::from(found) - expected).abs() < 1e-5, "{pixel}: {found}, not {expected}");
+    }
+    trainer.step().unwrap();
+    let stepped = weights(&trainer);
+    for (name, (_, values)) in &start {
+        assert_ne!(stepped[name].1, *values, "{name}");
+    }
+    // Otherwise the last biases of a resumed training would be those of its start.
+    let resumed = Trainer::resume(&config, examples, 3, &trainer.save().unwrap()).unwrap();
+    assert_eq!(weights(&resumed), stepped);
 }
 
 #[test]
@@ -328,6 +367,13 @@ fn configurations_that_cannot_be_are_refused_by_name() {
             c.network.image = [28, 30];
         }),
         "image must have sides that the convolutions lead back to, such as 28, but has 30",
+    );
+    assert_eq!(
+        refused(|c| {
+            c.network.architecture = CONVOLUTIONAL;
+            c.training.decoder_bias = DecoderBias::MeanImage;
+        }),
+        "decoder_bias must be random: a convolutional decoder has no bias for each pixel",
     );
     assert!(
         serde_json::from_str::<Config>(

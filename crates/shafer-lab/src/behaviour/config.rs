@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn every_preset_is_sound_and_the_papers_is_the_papers() {
-        for &preset in Preset::value_variants() {
+        for &(preset, _) in Experiment::Behaviour.presets() {
             Config::new(preset, None, &[]).unwrap();
         }
         let paper = changed(&[]).unwrap();

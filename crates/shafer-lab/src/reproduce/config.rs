@@ -95,8 +95,7 @@ impl Config {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use clap::ValueEnum as _;
-    use shafer_nets::Optimiser;
+    use shafer_nets::{DecoderBias, Optimiser};
 
     use super::*;
 
@@ -108,7 +107,7 @@ mod tests {
     #[test]
     fn every_preset_is_sound() {
         for experiment in [Experiment::Mnist, Experiment::Fashion, Experiment::Notmnist] {
-            for &preset in Preset::value_variants() {
+            for &(preset, _) in experiment.presets() {
                 let config = Config::new(experiment, preset, None, &[]).unwrap();
                 assert_eq!(config.data_set, experiment.name());
             }
@@ -122,8 +121,22 @@ mod tests {
         assert_eq!(mnist.nets(), shafer_nets::Config::default());
         assert_eq!((mnist.seeds, mnist.fractions.len()), (25, 4));
         assert_eq!(paper(Experiment::Fashion).training.optimiser, Optimiser::Adam);
+        let mut stable = Config::new(Experiment::Fashion, Preset::Stable, None, &[]).unwrap();
+        assert_eq!(stable.training.decoder_bias, DecoderBias::MeanImage);
+        // Nothing else differs.
+        stable.training.decoder_bias = DecoderBias::Random;
+        assert_eq!(stable, paper(Experiment::Fashion));
         let notmnist = paper(Experiment::Notmnist);
         assert_eq!((notmnist.seeds, notmnist.training.epochs), (5, 1000));
+    }
+
+    #[test]
+    fn a_preset_that_an_experiment_does_not_have_is_refused_with_those_it_has() {
+        let error = Config::new(Experiment::Mnist, Preset::Stable, None, &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "--preset stable: mnist has none; choose from paper, quick, smoke"
+        );
     }
 
     #[test]

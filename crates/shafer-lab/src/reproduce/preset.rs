@@ -27,6 +27,8 @@ pub(crate) enum Preset {
     Quick,
     /// Whether everything runs
     Smoke,
+    /// fashion: a training without posterior collapse, all seeds
+    Stable,
 }
 
 impl Experiment {
@@ -35,22 +37,40 @@ impl Experiment {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    fn texts(self) -> [&'static str; 3] {
-        macro_rules! texts {
-            ($name:literal) => {
-                [
-                    include_str!(concat!("../../../../configs/", $name, ".toml")),
-                    include_str!(concat!("../../../../configs/", $name, ".quick.toml")),
-                    include_str!(concat!("../../../../configs/", $name, ".smoke.toml")),
+    /// The presets there are, each with what it changes of the paper's, which is the first.
+    pub(crate) fn presets(self) -> &'static [(Preset, &'static str)] {
+        macro_rules! presets {
+            ($name:literal $(, $preset:ident: $file:literal)*) => {
+                &[
+                    (Preset::Paper, text!($name, ".toml")),
+                    (Preset::Quick, text!($name, ".quick.toml")),
+                    (Preset::Smoke, text!($name, ".smoke.toml")),
+                    $((Preset::$preset, text!($name, $file))),*
                 ]
             };
         }
-        match self {
-            Self::Mnist => texts!("mnist"),
-            Self::Fashion => texts!("fashion"),
-            Self::Notmnist => texts!("notmnist"),
-            Self::Behaviour => texts!("behaviour"),
+        macro_rules! text {
+            ($($part:literal),*) => {
+                include_str!(concat!("../../../../configs/", $($part),*))
+            };
         }
+        match self {
+            Self::Mnist => presets!("mnist"),
+            Self::Fashion => presets!("fashion", Stable: ".stable.toml"),
+            Self::Notmnist => presets!("notmnist"),
+            Self::Behaviour => presets!("behaviour"),
+        }
+    }
+
+    /// The paper's configuration, and what a preset changes of it.
+    fn texts(self, preset: Preset) -> Result<[&'static str; 2]> {
+        let presets = self.presets();
+        let Some(&(_, changes)) = presets.iter().find(|&&(existing, _)| existing == preset) else {
+            let names: Vec<String> = presets.iter().map(|(preset, _)| preset.name()).collect();
+            let (wanted, experiment) = (preset.name(), self.name());
+            bail!("--preset {wanted}: {experiment} has none; choose from {}", names.join(", "));
+        };
+        Ok([presets[0].1, changes])
     }
 }
 
@@ -68,12 +88,9 @@ pub(crate) fn configured<T: DeserializeOwned>(
     seeds: Option<u64>,
     changes: &[String],
 ) -> Result<T> {
-    let [paper, quick, smoke] = experiment.texts();
-    let mut table: Table = paper.parse()?;
-    match preset {
-        Preset::Paper => {}
-        Preset::Quick => merge(&mut table, quick.parse()?),
-        Preset::Smoke => merge(&mut table, smoke.parse()?),
+    let mut table = Table::new();
+    for text in experiment.texts(preset)? {
+        merge(&mut table, text.parse()?);
     }
     for change in changes {
         merge(&mut table, parse_change(change)?);
