@@ -26,7 +26,8 @@ pub(crate) enum Elements {
 impl Elements {
     /// What a purpose takes besides floating point, by the words of `NumPy` and of safetensors.
     pub(crate) fn integers(purpose: Purpose, word: &str) -> Option<Self> {
-        let big_endian = word.starts_with('>') || (word.starts_with('=') && cfg!(target_endian = "big"));
+        let big_endian =
+            word.starts_with('>') || (word.starts_with('=') && cfg!(target_endian = "big"));
         let (size, signed) = match word.trim_start_matches(['<', '>', '=', '|']) {
             "b1" | "u1" | "BOOL" | "U8" => (1, false),
             "i1" | "I8" => (1, true),

@@ -9,8 +9,7 @@ use bytes::{Member, zip};
 use shafer_data::{Location, Values, open, open_labels, open_mask};
 
 fn npy(descr: &str, count: usize, elements: &[u8]) -> Vec<u8> {
-    let header =
-        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({count},), }}\n");
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({count},), }}\n");
     bytes::npy(header, elements)
 }
 
