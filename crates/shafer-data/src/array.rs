@@ -85,6 +85,8 @@ pub(crate) enum Purpose {
     Numbers,
     /// To choose by; types of one byte serve as well.
     Mask,
+    /// Numbers of classes; all integers serve as well.
+    Labels,
 }
 
 /// No tensor of a model has more axes; a file that says so is broken or hostile.

@@ -35,8 +35,7 @@ impl Entry {
     pub(crate) fn elements(&self, purpose: Purpose) -> Option<Elements> {
         match &self.dtype {
             Ok(dtype) => Some(Elements::Floats { dtype: *dtype, big_endian: false }),
-            Err(word) if purpose == Purpose::Mask => Elements::bytes(word),
-            Err(_) => None,
+            Err(word) => Elements::integers(purpose, word),
         }
     }
 }
@@ -46,6 +45,7 @@ pub(crate) fn types(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Numbers => "f16, bf16, f32 or f64",
         Purpose::Mask => "bool, u8, i8, f16, bf16, f32 or f64",
+        Purpose::Labels => "integers, f16, bf16, f32 or f64",
     }
 }
 

@@ -4,7 +4,7 @@
 //! is wrong with a file is said in one line: what, where, and what to do.
 //!
 //! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is;
-//! [`open_mask`] gives 0 and 1 of any type.
+//! [`open_mask`] gives 0 and 1 of any type, [`open_labels`] integers of any type.
 //! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it.
 //! Data sets: [`dataset`] finds, verifies and reads them.
 //! Writing: [`create`] gives a [`RowWriter`], which takes [`SparseRows`] or dense ones.
@@ -34,7 +34,7 @@ pub use error::{Error, Result};
 pub use location::Location;
 pub use mask::{MaskReader, open_mask};
 pub use model::{HeadCandidate, HeadWeights, ModelFile, Orientation, TensorInfo, heads, load_head};
-pub use open::{list, open};
+pub use open::{list, open, open_labels};
 pub use values::{Dtype, Values, ValuesRef};
 pub use write::{
     Column, CsrNpzWriter, CsvWriter, NpyWriter, ParquetWriter, RowWriter, SafetensorsWriter,

@@ -86,7 +86,7 @@ impl Header {
         purpose: Purpose,
         bfloat16: bool,
     ) -> Result<Elements> {
-        if let (Purpose::Mask, Some(elements)) = (purpose, Elements::bytes(&self.descr)) {
+        if let Some(elements) = Elements::integers(purpose, &self.descr) {
             return Ok(elements);
         }
         let (order, kind) = match self.descr.as_bytes() {
@@ -116,6 +116,9 @@ impl Header {
                         }
                         Purpose::Mask => {
                             "convert it to bool, as in numpy.save(path, array.astype(bool))"
+                        }
+                        Purpose::Labels => {
+                            "convert it to int64, as in numpy.save(path, array.astype('i8'))"
                         }
                     },
                 ));

@@ -96,6 +96,26 @@ pub(crate) fn open_for(purpose: Purpose, location: &Location) -> Result<Box<dyn 
     }
 }
 
+/// Opens an array of integers or of floating-point numbers, such as the true classes of rows. Integers
+/// are read as the floating-point numbers of the same value. Columns of integers in .parquet and
+/// .arrow files are not read.
+///
+/// ```
+/// use shafer_data::{Location, Values, open_labels};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("labels.csv");
+/// std::fs::write(&path, "label\n3\n0\n")?;
+/// let mut reader = open_labels(&Location { path: Some(path), name: None })?;
+/// let mut block = Values::default();
+/// reader.read(100, &mut block)?;
+/// assert_eq!(block, Values::F64(vec![3.0, 0.0]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open_labels(location: &Location) -> Result<Box<dyn ArrayReader>> {
+    open_for(Purpose::Labels, location)
+}
+
 /// The arrays of floating-point type in a file.
 ///
 /// ```

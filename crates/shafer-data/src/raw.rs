@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use crate::array::{elements, shape_text};
+use crate::array::{Purpose, elements, shape_text};
 use crate::values::swap_bytes;
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result, Values};
 
@@ -14,27 +14,45 @@ pub(crate) enum Elements {
         dtype: Dtype,
         big_endian: bool,
     },
-    /// One byte each, read as the `f32` of the same value.
-    Bytes {
+    /// Read as the number of the same value: `f32` for those of one byte, `f64` for the others, in
+    /// which those beyond 2^53 are rounded.
+    Integers {
+        size: usize,
         signed: bool,
+        big_endian: bool,
     },
 }
 
 impl Elements {
-    /// The types of one byte, by the words of `NumPy` and of safetensors.
-    pub(crate) fn bytes(word: &str) -> Option<Self> {
-        match word {
-            "|b1" | "|u1" | "BOOL" | "U8" => Some(Self::Bytes { signed: false }),
-            "|i1" | "I8" => Some(Self::Bytes { signed: true }),
-            _ => None,
-        }
+    /// What a purpose takes besides floating point, by the words of `NumPy` and of safetensors.
+    pub(crate) fn integers(purpose: Purpose, word: &str) -> Option<Self> {
+        let big_endian =
+            word.starts_with('>') || (word.starts_with('=') && cfg!(target_endian = "big"));
+        let (size, signed) = match word.trim_start_matches(['<', '>', '=', '|']) {
+            "b1" | "u1" | "BOOL" | "U8" => (1, false),
+            "i1" | "I8" => (1, true),
+            "u2" | "U16" => (2, false),
+            "i2" | "I16" => (2, true),
+            "u4" | "U32" => (4, false),
+            "i4" | "I32" => (4, true),
+            "u8" | "U64" => (8, false),
+            "i8" | "I64" => (8, true),
+            _ => return None,
+        };
+        let taken = match purpose {
+            Purpose::Numbers => false,
+            Purpose::Mask => size == 1,
+            Purpose::Labels => true,
+        };
+        taken.then_some(Self::Integers { size, signed, big_endian })
     }
 
     /// The type that they are read as.
     pub(crate) fn dtype(self) -> Dtype {
         match self {
             Self::Floats { dtype, .. } => dtype,
-            Self::Bytes { .. } => Dtype::F32,
+            Self::Integers { size: 1, .. } => Dtype::F32,
+            Self::Integers { .. } => Dtype::F64,
         }
     }
 
@@ -42,7 +60,7 @@ impl Elements {
     pub(crate) fn size(self) -> usize {
         match self {
             Self::Floats { dtype, .. } => dtype.size(),
-            Self::Bytes { .. } => 1,
+            Self::Integers { size, .. } => size,
         }
     }
 }
@@ -85,8 +103,8 @@ impl ArrayReader for RawReader {
         let n = usize::try_from(self.left / size as u64).unwrap_or(usize::MAX).min(elements);
         let bytes = match self.elements {
             Elements::Floats { dtype, .. } => block.bytes_mut(dtype, n),
-            Elements::Bytes { .. } => {
-                self.bytes.resize(n, 0);
+            Elements::Integers { .. } => {
+                self.bytes.resize(n * size, 0);
                 &mut self.bytes
             }
         };
@@ -102,9 +120,13 @@ impl ArrayReader for RawReader {
                     swap_bytes(bytes, size);
                 }
             }
-            Elements::Bytes { signed } => {
+            Elements::Integers { size: 1, signed, .. } => {
                 let number = |x: u8| if signed { x.cast_signed().into() } else { x.into() };
                 block.set_f32(self.bytes.iter().map(|&x| number(x)));
+            }
+            Elements::Integers { signed, big_endian, .. } => {
+                let number = |bytes: &[u8]| integer(bytes, signed, big_endian);
+                block.set_f64(self.bytes.chunks_exact(size).map(number));
             }
         }
         if self.left == 0 && self.check_end {
@@ -124,6 +146,18 @@ impl ArrayReader for RawReader {
         }
         Ok(())
     }
+}
+
+/// An integer of at most eight bytes.
+fn integer(bytes: &[u8], signed: bool, big_endian: bool) -> f64 {
+    let mut lowest_first = [0; 8];
+    lowest_first[..bytes.len()].copy_from_slice(bytes);
+    if big_endian {
+        lowest_first[..bytes.len()].reverse();
+    }
+    let unused = 64 - 8 * bytes.len();
+    let shifted = u64::from_le_bytes(lowest_first) << unused;
+    if signed { (shifted.cast_signed() >> unused) as f64 } else { (shifted >> unused) as f64 }
 }
 
 /// Reads until the buffer is full or the source ends.

@@ -147,6 +147,17 @@ impl Values {
         *self = Self::F32(values);
     }
 
+    /// Becomes these elements.
+    pub(crate) fn set_f64(&mut self, elements: impl Iterator<Item = f64>) {
+        let mut values = match std::mem::take(self) {
+            Self::F64(values) => values,
+            _ => Vec::new(),
+        };
+        values.clear();
+        values.extend(elements);
+        *self = Self::F64(values);
+    }
+
     /// Becomes `n` elements of the given type, and lends their bytes to be filled. What they are
     /// before that is not said: clearing memory that is about to be overwritten costs as much as
     /// reading a file from the page cache.

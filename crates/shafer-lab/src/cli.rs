@@ -135,7 +135,7 @@ pub(crate) struct Sparsify {
 #[command(after_help = "\
 Examples:
   shafer explain logits.npy --row 7
-  shafer explain logits.npy --row 7 --labels names.txt --method sparsemax
+  shafer explain logits.npy --row 7 --class-names names.txt --method sparsemax
   shafer explain latents.npy --row 7 --groups 5,5 --best 3")]
 pub(crate) struct Explain {
     #[command(flatten)]
@@ -146,8 +146,8 @@ pub(crate) struct Explain {
     pub(crate) row: usize,
 
     /// Names of the classes, one a line
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) labels: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    pub(crate) class_names: Option<PathBuf>,
 
     /// Show every class, however many there are
     #[arg(short, long)]
@@ -166,15 +166,18 @@ pub(crate) struct Explain {
 
 /// Compare methods over a whole file
 ///
-/// The table says how many classes each method keeps, how much of the softmax mass lies on them,
-/// whether the most probable class stays the same, what share of the classes with direct evidence
-/// (the evidential support: the modes) it keeps, how far it is from softmax, and how long it takes.
-/// It has as many columns as fit; --json and --html have all.
+/// The table says how many classes each method keeps, how many of them have a probability above 1%, the
+/// effective number of classes (the exponential of the entropy), how much of the softmax mass is kept and
+/// dropped, whether the most probable class stays the same, what share of the classes with direct evidence
+/// (the evidential support) it keeps, how far it is from softmax, and how long it takes. With --labels, it
+/// also says how often the most probable class is the true one, how often the true class is dropped, and
+/// the log-loss of the others. It has as many columns as fit; --json and --html have all.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   shafer compare logits.npy
-  shafer compare logits.npy --html report.html --labels names.txt
+  shafer compare logits.npy --labels y.npy
+  shafer compare logits.npy --html report.html --class-names names.txt
   shafer compare logits.npy --methods evidential,top-k:k=5,top-k:k=10,entmax:alpha=1.3
   shafer compare --head model.pt --features phi.npy --json")]
 pub(crate) struct Compare {
@@ -192,9 +195,13 @@ pub(crate) struct Compare {
     #[arg(short, long, value_name = "METHODS", value_delimiter = ',')]
     pub(crate) methods: Vec<Choice>,
 
+    /// The true class of each row, counted from 0: integers in .npy, .npz, .safetensors or .csv
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) labels: Option<String>,
+
     /// Names of the classes for the page, one a line
-    #[arg(short, long, value_name = "FILE", requires = "html")]
-    pub(crate) labels: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", requires = "html")]
+    pub(crate) class_names: Option<PathBuf>,
 
     /// Divide the logits by this first
     #[arg(short, long, default_value_t = 1.0, value_name = "T")]

@@ -119,19 +119,17 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     /// As many classes as a screen has lines.
     const SCREEN: usize = 24;
     let transform = arguments.method.transform()?;
-    let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
+    let names = read_class_names(arguments.class_names.as_deref())?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
     let groups = rows.groups().to_vec();
     let logits = one_row(rows, arguments.row).map_err(|error| about(error, &arguments.input))?;
-    if !labels.is_empty() && labels.len() != logits.len() {
-        bail!("there are {} labels for {} classes", labels.len(), logits.len());
-    }
+    check_class_names(&names, logits.len())?;
     let explainer = Explainer {
         row: arguments.row,
         logits: &logits,
         transform: &*transform,
         temperature: arguments.method.temperature,
-        labels: &labels,
+        labels: &names,
     };
     let (most, width) = (if arguments.all { usize::MAX } else { SCREEN }, terminal::width());
     let about = |error| about(error, &arguments.input);
@@ -148,12 +146,11 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
 }
 
 fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
-    let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
+    let names = read_class_names(arguments.class_names.as_deref())?;
     let rows = open(&arguments.input, &[])?;
     let classes = rows.shape().classes;
-    if !labels.is_empty() && labels.len() != classes {
-        bail!("there are {} labels for {classes} classes", labels.len());
-    }
+    check_class_names(&names, classes)?;
+    let labels = arguments.labels.as_deref().map(compare::Labels::open).transpose()?;
     interrupt::hold();
     // Before the work, so that a page that cannot be written is known at once.
     let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
@@ -162,10 +159,12 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let choices =
         if arguments.methods.is_empty() { Choice::all() } else { arguments.methods.clone() };
     let methods = choices.iter().map(|choice| choice.transform(classes)).collect::<Result<_>>()?;
-    let comparison = compare::compare(&name, rows, methods, arguments.temperature, progress)
+    let temperature = arguments.temperature;
+    let request = compare::Request { methods, temperature, labels, page: page.is_some() };
+    let comparison = compare::compare(&name, rows, request, progress)
         .map_err(|error| about(error, &arguments.input))?;
     if let (Some(mut page), Some(path)) = (page, &arguments.html) {
-        page.write_all(compare::html(&comparison, &labels)?.as_bytes())
+        page.write_all(compare::html(&comparison, &names)?.as_bytes())
             .with_context(|| format!("{}: cannot write", path.display()))?;
         page.commit()?;
     }
@@ -405,10 +404,19 @@ fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
     row.with_context(|| format!("there is no row {wanted}: the file has {seen}, counted from 0"))
 }
 
-fn read_labels(path: &Path) -> Result<Vec<String>> {
+/// One name a line; none without a file.
+fn read_class_names(path: Option<&Path>) -> Result<Vec<String>> {
+    let Some(path) = path else { return Ok(Vec::new()) };
     let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{}: cannot read the labels", path.display()))?;
+        .with_context(|| format!("{}: cannot read the names of the classes", path.display()))?;
     Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn check_class_names(names: &[String], classes: usize) -> Result<()> {
+    if !names.is_empty() && names.len() != classes {
+        bail!("there are {} names for {classes} classes", names.len());
+    }
+    Ok(())
 }
 
 pub(crate) fn print(text: &str) -> Result<()> {

@@ -15,6 +15,7 @@ mod head;
 mod interrupt;
 mod joint;
 mod judge;
+mod many_classes;
 mod method;
 mod page;
 mod paper;

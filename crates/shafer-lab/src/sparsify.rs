@@ -14,6 +14,8 @@ use shafer_data::{Dtype, RowWriter, SparseRows, Values, ValuesRef};
 
 use crate::groups::{Array, JoinedRows, in_file, join_dense};
 use crate::joint::JointSummary;
+use crate::many_classes;
+use crate::method::EVIDENTIAL;
 use crate::progress::Progress;
 use crate::stream::{Rows, Shape};
 use crate::summary::{GroupSummary, SizeSummary, Tally};
@@ -230,6 +232,12 @@ impl fmt::Display for Report {
             "reduction       {:.1}% by the mean, {:.1}% by the largest",
             kept.reduction_percent, kept.reduction_percent_by_largest
         )?;
+        if self.method == EVIDENTIAL
+            && self.groups.is_empty()
+            && let Some(hint) = many_classes::hint_by_size(self.classes, kept.mean)
+        {
+            writeln!(f, "hint            {hint}")?;
+        }
         if let Some(joint) = &self.joint {
             writeln!(f, "kept by group   {}", means(&self.groups))?;
             write!(f, "{joint}")?;

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use common::{complaint, folder, json, last_floats, npy, shafer};
+use common::{complaint, folder, json, last_floats, npy, npy_of, shafer};
 
 #[test]
 fn a_summary_counts_what_is_kept() {
@@ -120,11 +120,15 @@ fn classes_along_another_axis() {
 fn a_row_is_explained() {
     let folder = folder();
     std::fs::write(folder.path().join("names.txt"), "walk\nrun\nturn\nstop\n").unwrap();
-    let row = json(folder.path(), &["explain", "logits.npy", "--labels", "names.txt", "--json"]);
+    let arguments = ["explain", "logits.npy", "--class-names", "names.txt", "--json"];
+    let row = json(folder.path(), &arguments);
     assert_eq!(row["kept"], 2);
     assert_eq!(row["classes"][0]["label"], "walk");
     assert_eq!(row["classes"][0]["weight"], 3.0);
     assert_eq!(row["classes"][3]["kept"], false);
+    assert_eq!(row["kept_above_one_percent"], 2);
+    let (kept, dropped) = (&row["softmax_mass_kept"], &row["softmax_mass_dropped"]);
+    assert!((kept.as_f64().unwrap() + dropped.as_f64().unwrap() - 1.0).abs() < 1e-15);
     let message = complaint(folder.path(), &["explain", "logits.npy", "--row", "3"]);
     assert_eq!(message, "shafer: logits.npy: there is no row 3: the file has 3, counted from 0");
 }
@@ -186,7 +190,7 @@ fn the_table_has_the_columns_that_fit() {
     let narrow = table("50");
     assert!(narrow.contains("reduction") && !narrow.contains("variation"), "{narrow}");
     let usual = table("80");
-    assert!(usual.contains("variation") && !usual.contains("median"), "{usual}");
+    assert!(usual.contains("effective") && !usual.contains("median"), "{usual}");
     assert!(usual.contains("more columns: in a wider terminal"), "{usual}");
     let wide = table("200");
     assert!(wide.contains("failed") && !wide.contains("more columns"), "{wide}");
@@ -204,7 +208,7 @@ fn methods_and_their_parameters_can_be_chosen() {
         (&methods[0]["kept"]["mean"], &methods[1]["kept"]["mean"]),
         (&1.0.into(), &3.0.into())
     );
-    // The second round takes one more of the first row; what the modes are does not change by it.
+    // The second round takes one more of the first row; what the support is does not change by it.
     assert_eq!(methods[2]["evidential_support_kept"], 0.75);
     let message = complaint(folder.path(), &["compare", "logits.npy", "-m", "top-k:k=5"]);
     assert!(message.contains("k is 5, but must not be greater"), "{message}");
@@ -220,7 +224,8 @@ fn the_page_needs_nothing_and_trusts_no_name() {
     let names = "</script><script>alert(1)</script>\n<b>run\n{{script}}\nstop\n";
     std::fs::write(folder.path().join("names.txt"), names).unwrap();
     std::fs::copy(folder.path().join("logits.npy"), folder.path().join("<i>&.npy")).unwrap();
-    let arguments = ["compare", "<i>&.npy", "--html", "page.html", "--labels", "names.txt", "-Q"];
+    let arguments =
+        ["compare", "<i>&.npy", "--html", "page.html", "--class-names", "names.txt", "-Q"];
     assert!(shafer(folder.path(), &arguments).status.success());
     let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(!page.contains("alert(1)</script>") && !page.contains("<i>&.npy"));
@@ -247,14 +252,90 @@ fn the_page_needs_nothing_and_trusts_no_name() {
     let message = complaint(folder.path(), &["compare", "logits.npy", "--html", "."]);
     assert!(message.contains("is a folder"), "{message}");
     std::fs::write(folder.path().join("names.txt"), "a\nb\n").unwrap();
-    let arguments = ["compare", "logits.npy", "--html", "other.html", "--labels", "names.txt"];
+    let arguments = ["compare", "logits.npy", "--html", "other.html", "--class-names", "names.txt"];
     let message = complaint(folder.path(), &arguments);
-    assert!(message.contains("there are 2 labels for 4 classes"), "{message}");
+    assert!(message.contains("there are 2 names for 4 classes"), "{message}");
 
     std::fs::write(folder.path().join("empty.npy"), npy(&[0, 4], &[])).unwrap();
     let report = json(folder.path(), &["compare", "empty.npy", "--html", "empty.html", "--json"]);
     assert_eq!((&report["rows"], &report["methods"][0]["kept"]), (&0.into(), &Value::Null));
     assert!(folder.path().join("empty.html").is_file());
+}
+
+#[test]
+fn methods_are_judged_by_labels() {
+    let folder = folder();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let labels: Vec<u8> = [0_i64, 1, 0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    write("y.npy", &npy_of("<i8", &[3], &labels));
+    write("y.csv", b"class\n0\n1\n0\n");
+    let run = |labels: &str| {
+        let arguments = ["compare", "logits.npy", "-m", "evidential", "--labels", labels, "--json"];
+        json(folder.path(), &arguments)["methods"][0]["truth"].take()
+    };
+    let truth = run("y.npy");
+    assert_eq!(truth, run("y.csv"));
+    // Right, tied with the class before it, and dropped.
+    assert_eq!(truth["accuracy"], 1.0 / 3.0);
+    assert_eq!((&truth["dropped"], &truth["dropped_share"]), (&1.into(), &(1.0 / 3.0).into()));
+    let loss = (f64::ln_1p((-2.0_f64).exp()) + 4.0_f64.ln()) / 2.0;
+    assert!((truth["log_loss_of_kept"].as_f64().unwrap() - loss).abs() < 1e-7, "{truth}");
+    // binomtest(1, 3).proportion_ci(0.95, "exact") of SciPy.
+    for (found, expected) in [(0, 0.008_403_758_659_612_647), (1, 0.905_700_675_949_286_6)] {
+        let found = truth["dropped_interval"][found].as_f64().unwrap();
+        assert!((found - expected).abs() < 1e-9, "{truth}");
+    }
+    let text = shafer(folder.path(), &["compare", "logits.npy", "--labels", "y.npy"]).stdout;
+    assert!(String::from_utf8(text).unwrap().contains("accuracy"));
+
+    let refused = |labels: &str| complaint(folder.path(), &["compare", "logits.npy", "-l", labels]);
+    write("few.csv", b"0\n1\n");
+    assert_eq!(
+        refused("few.csv"),
+        "shafer: few.csv: has 2 labels, but there are more rows: row 2 has none"
+    );
+    write("many.csv", b"0\n1\n0\n2\n");
+    assert_eq!(
+        refused("many.csv"),
+        "shafer: many.csv: has more labels than the 3 rows: there is no row 3"
+    );
+    write("large.csv", b"0\n4\n0\n");
+    assert_eq!(
+        refused("large.csv"),
+        "shafer: large.csv: the label of row 1 is 4, but the classes are 0 to 3"
+    );
+    write("half.csv", b"0\n1\n0.5\n");
+    let message = refused("half.csv");
+    assert!(message.contains("the label of row 2 is 0.5, but must be the number"), "{message}");
+    write("names.csv", b"walk\nrun\nturn\nstop\n");
+    let message = refused("names.csv");
+    assert!(
+        message.starts_with("shafer: names.csv: ") && message.contains("--class-names"),
+        "{message}"
+    );
+    write("names.txt", b"walk\nrun\nturn\nstop\n");
+    let message = refused("names.txt");
+    assert!(
+        message.starts_with("shafer: names.txt: ") && message.contains("--class-names"),
+        "{message}"
+    );
+    assert!(refused("-").contains("cannot be standard input"));
+}
+
+#[test]
+fn thousands_of_classes_give_a_hint() {
+    let folder = folder();
+    let mut logits: Vec<f32> = (0..2000).map(|class| (class % 2) as f32).collect();
+    logits[0] = 50.0;
+    std::fs::write(folder.path().join("many.npy"), npy(&[1, 2000], &logits)).unwrap();
+    for command in ["sparsify", "explain", "compare"] {
+        let text = |input: &str| {
+            String::from_utf8(shafer(folder.path(), &[command, input]).stdout).unwrap()
+        };
+        let hint = "min-p or entmax keep fewer";
+        assert_eq!(text("many.npy").matches(hint).count(), 1, "{command}");
+        assert!(!text("logits.npy").contains(hint), "{command}");
+    }
 }
 
 /// Results of two seeds, two checkpoints and two methods.

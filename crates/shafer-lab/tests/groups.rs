@@ -121,7 +121,7 @@ fn a_row_of_groups_is_explained() {
     let folder = folder();
     let folder = folder.path();
     std::fs::write(folder.join("names.txt"), "walk\nrun\nstop\nleft\nright\n").unwrap();
-    let arguments = ["explain", "logits.npy", "--groups", "3,2", "--labels", "names.txt"];
+    let arguments = ["explain", "logits.npy", "--groups", "3,2", "--class-names", "names.txt"];
     let row = json(folder, &[&arguments[..], &["--json", "--best", "1"]].concat());
     assert_eq!((&row["groups"][0]["kept"], &row["groups"][1]["kept"]), (&2.into(), &1.into()));
     assert_eq!(row["groups"][1]["classes"][0]["label"], "right");

@@ -1,45 +1,148 @@
 //! What a method makes of a row, beside softmax and the evidential support.
 
 use rayon::prelude::*;
-use shafer::Element;
+use shafer::{CompressedRows, Element};
 
 use super::Output;
+use super::labels::Truth;
 
 /// What methods are measured by, for the rows of a chunk.
 pub(super) struct Reference<'a> {
-    pub(super) classes: usize,
-    pub(super) softmax: &'a [f64],
-    pub(super) logits: &'a [f64],
+    classes: usize,
+    softmax: &'a [f64],
+    facts: Vec<RowFacts<'a>>,
+    /// The true classes.
+    labels: Option<&'a [u32]>,
+}
+
+/// What holds for a row whatever the method.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowFacts<'a> {
+    /// The first of the most probable classes.
+    best: u32,
     /// The evidential support, if the row is not vacuous.
-    pub(super) modes: &'a [Option<&'a [u32]>],
+    pub(super) support: Option<&'a [u32]>,
+    /// The exponential of the entropy of softmax.
+    pub(super) effective_classes: f64,
+    /// `-ln(1 - kappa)`, where `kappa` is the conflict between the evidence for different classes
+    /// (`Belief::internal_conflict`): with many classes, `kappa` itself is 1 for every row.
+    pub(super) conflict: f64,
 }
 
 /// What a method makes of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowNumbers {
     pub(super) size: u32,
+    /// Of the kept classes, those with a probability above 1%.
+    pub(super) above_one_percent: u32,
+    /// The exponential of the entropy.
+    pub(super) effective_classes: f64,
+    /// Softmax probability of the kept classes.
     pub(super) mass: f64,
+    /// Softmax probability of the dropped classes.
+    pub(super) dropped: f64,
     pub(super) agrees: bool,
-    /// `None` for a vacuous row.
-    pub(super) modes_kept: Option<f64>,
+    /// The share of the evidential support that is kept; `None` for a vacuous row.
+    pub(super) support_kept: Option<f64>,
     pub(super) total_variation: f64,
     pub(super) jensen_shannon: f64,
+    pub(super) truth: Option<Truth>,
 }
 
-impl Reference<'_> {
+impl<'a> Reference<'a> {
+    /// Of logits and their softmax, one row after the other, and of what the evidential transform
+    /// keeps of them.
+    pub(super) fn new<E: Element>(
+        classes: usize,
+        logits: &[f64],
+        temperature: f64,
+        softmax: &'a [f64],
+        supported: &'a CompressedRows<E>,
+        labels: Option<&'a [u32]>,
+    ) -> Self {
+        let rows = logits.par_chunks_exact(classes).zip(softmax.par_chunks_exact(classes));
+        let facts = rows.enumerate().map(|(row, (logits, softmax))| {
+            let support = supported.row(row).unwrap_or_default().0;
+            RowFacts::new(logits, temperature, softmax, support)
+        });
+        Self { classes, softmax, facts: facts.collect(), labels }
+    }
+
+    pub(super) fn facts(&self) -> &[RowFacts<'a>] {
+        &self.facts
+    }
+
+    pub(super) fn softmax(&self, row: usize) -> &'a [f64] {
+        &self.softmax[row * self.classes..(row + 1) * self.classes]
+    }
+
+    pub(super) fn label(&self, row: usize) -> Option<u32> {
+        self.labels.map(|labels| labels[row])
+    }
+
     /// The numbers of each row, in order: added up in order, they come to the same every time.
+    /// `keepers` counts for each class of each row how many methods keep it.
     pub(super) fn measure<E: Element>(
         &self,
         output: &Output<'_, E>,
+        keepers: &mut [u16],
         numbers: &mut Vec<Option<RowNumbers>>,
     ) {
-        let row = |row: usize| {
+        let row = |(row, keepers): (usize, &mut [u16])| {
             let (kept, probabilities) = output.row(row).ok()?;
-            let place = row * self.classes..(row + 1) * self.classes;
-            let (softmax, logits) = (&self.softmax[place.clone()], &self.logits[place]);
-            Some(RowNumbers::new(softmax, logits, self.modes[row], kept, probabilities))
+            kept.iter().for_each(|&class| keepers[class as usize] += 1);
+            let (facts, softmax) = (&self.facts[row], self.softmax(row));
+            Some(RowNumbers::new(softmax, facts, self.label(row), kept, probabilities))
         };
-        (0..self.modes.len()).into_par_iter().map(row).collect_into_vec(numbers);
+        let rows = keepers.par_chunks_exact_mut(self.classes).enumerate();
+        rows.map(row).collect_into_vec(numbers);
+    }
+
+    /// For each row, the probability that two of the methods, chosen at random, treat a class that is
+    /// drawn from softmax differently: one keeps it, the other drops it. `answers` is how many methods
+    /// gave a distribution for a row.
+    pub(super) fn disagreement(&self, keepers: &[u16], answers: &[u16]) -> Vec<f64> {
+        let row = |(row, keepers): (usize, &[u16])| {
+            let methods = f64::from(answers[row]);
+            let differing = |&keepers: &u16| f64::from(keepers) * (methods - f64::from(keepers));
+            let sum: f64 =
+                self.softmax(row).iter().zip(keepers).map(|(q, c)| q * differing(c)).sum();
+            // One method agrees with itself.
+            if methods > 1.0 { 2.0 * sum / (methods * (methods - 1.0)) } else { 0.0 }
+        };
+        keepers.par_chunks_exact(self.classes).enumerate().map(row).collect()
+    }
+}
+
+impl<'a> RowFacts<'a> {
+    fn new(logits: &[f64], temperature: f64, softmax: &[f64], support: &'a [u32]) -> Self {
+        let best = (0..logits.len()).fold(0, |a, b| if logits[b] > logits[a] { b } else { a });
+        let unmasked = || logits.iter().copied().filter(|&logit| logit > f64::NEG_INFINITY);
+        let count = unmasked().count();
+        let scaled = |difference: f64| difference / temperature;
+        // -ln p is the distance from the best, and that of the best.
+        let rarest = -softmax[best].ln();
+        let entropy: f64 = logits
+            .iter()
+            .zip(softmax)
+            .filter(|(_, q)| **q > 0.0)
+            .map(|(logit, q)| q * (rarest + scaled(logits[best] - logit)))
+            .sum();
+        // The classes above a mean are never all of them: then there is no evidence.
+        let support = (support.len() < count).then_some(support);
+        let conflict = support.map_or(0.0, |support| {
+            let mean = unmasked().sum::<f64>() / count as f64;
+            let weight = |&class: &u32| scaled(logits[class as usize] - mean);
+            let weights: f64 = support.iter().map(weight).sum();
+            // ln of the sum of e^w, by the softmax of the same classes.
+            let mass: f64 = support.iter().map(|&class| softmax[class as usize]).sum();
+            let sum = scaled(logits[best] - mean) + mass.ln() + rarest;
+            let others = (support.len() - 1) as f64;
+            // Where the sum is that large, the others are less than its last digit.
+            let sum = if sum > 60.0 { sum } else { (sum.exp() - others).ln() };
+            (weights - sum).max(0.0)
+        });
+        Self { best: best as u32, support, effective_classes: entropy.exp(), conflict }
     }
 }
 
@@ -47,36 +150,51 @@ impl RowNumbers {
     /// Takes time by the number of kept classes: all dropped ones together are what is left.
     fn new<E: Element>(
         softmax: &[f64],
-        logits: &[f64],
-        modes: Option<&[u32]>,
+        facts: &RowFacts<'_>,
+        label: Option<u32>,
         kept: &[u32],
         probabilities: &[E],
     ) -> Self {
         // As in `shafer::total_variation`: rounding to half precision is not distance.
         let sum: f64 = probabilities.iter().map(|p| p.to_f64()).sum();
         let (mut mass, mut difference, mut divergence) = (0.0, 0.0, 0.0);
-        let mut largest = 0.0;
+        let (mut entropy, mut above_one_percent) = (0.0, 0);
+        let (mut largest, mut first) = (0.0, None);
         for (&class, p) in kept.iter().zip(probabilities) {
             let (p, q) = (p.to_f64() / sum, softmax[class as usize]);
             mass += q;
             difference += (p - q).abs();
             divergence += divergence_term(p, q);
-            largest = p.max(largest);
+            if p > 0.0 {
+                entropy -= p * p.ln();
+            }
+            above_one_percent += u32::from(p > 0.01);
+            if p > largest {
+                (largest, first) = (p, Some(class));
+            }
         }
-        let dropped = (1.0 - mass).max(0.0);
+        let dropped = (1.0_f64 - mass).max(0.0);
         // A dropped class has the term q ln(q / (q / 2)).
         divergence += dropped * std::f64::consts::LN_2;
-        let first = (0..logits.len()).fold(0, |a, b| if logits[b] > logits[a] { b } else { a });
-        let agrees = kept
-            .binary_search(&(first as u32))
-            .is_ok_and(|place| probabilities[place].to_f64() / sum >= largest);
+        let probability = |class: u32| {
+            kept.binary_search(&class).map_or(0.0, |place| probabilities[place].to_f64() / sum)
+        };
         Self {
             size: kept.len() as u32,
+            above_one_percent,
+            effective_classes: entropy.exp(),
             mass: f64::min(mass, 1.0),
-            agrees,
-            modes_kept: modes.map(|modes| common(modes, kept) as f64 / modes.len() as f64),
+            dropped,
+            agrees: largest > 0.0 && probability(facts.best) >= largest,
+            support_kept: facts
+                .support
+                .map(|support| common(support, kept) as f64 / support.len() as f64),
             total_variation: (0.5 * (difference + dropped)).min(1.0),
             jensen_shannon: (0.5 * divergence).clamp(0.0, std::f64::consts::LN_2),
+            truth: label.map(|label| Truth {
+                is_best: first == Some(label),
+                probability: probability(label),
+            }),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
-use shafer::Element;
+use shafer::{CompressedRows, Element};
 
 /// How many rows from the beginning.
 const FIRST: usize = 50;
@@ -14,8 +14,8 @@ const SPACED: usize = 50;
 /// At most how many classes of each, the most probable ones.
 const CLASSES: usize = 40;
 
-/// The first rows, and others at equal distances. The number of rows need not be known: whenever
-/// there are too many, every other one goes.
+/// The first rows, others at equal distances, and those that are of interest. The number of rows need
+/// not be known: whenever there are too many, the distance doubles.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     rows: Vec<SampleRow>,
@@ -34,6 +34,12 @@ pub(super) struct SampleRow {
     /// The most probable first.
     pub(super) classes: Vec<u32>,
     pub(super) softmax: Vec<f32>,
+    /// `-ln(1 - kappa)`, where `kappa` is the conflict between the evidence for different classes.
+    pub(super) conflict: f64,
+    /// The exponential of the entropy of softmax.
+    pub(super) effective_classes: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) true_class: Option<u32>,
     /// In the order of the methods; `None` for one that failed.
     pub(super) methods: Vec<Option<ShownMethod>>,
 }
@@ -42,20 +48,10 @@ pub(super) struct SampleRow {
 pub(super) struct ShownMethod {
     /// How many classes are kept in all, shown or not.
     pub(super) kept: usize,
+    /// Softmax probability of the dropped classes.
+    pub(super) dropped: f64,
     /// In the order of the classes; `None` for a dropped one.
     pub(super) probabilities: Vec<Option<f32>>,
-}
-
-/// What a method makes of a row.
-pub(super) struct SampleMethod<'a, E> {
-    kept: &'a [u32],
-    probabilities: &'a [E],
-}
-
-impl<'a, E: Element> SampleMethod<'a, E> {
-    pub(super) fn new(kept: &'a [u32], probabilities: &'a [E]) -> Self {
-        Self { kept, probabilities }
-    }
 }
 
 impl Sample {
@@ -63,61 +59,41 @@ impl Sample {
         &self.rows
     }
 
-    /// Takes those of these rows that belong to the sample; each with its number and its place in
-    /// the sample. The softmax is that of all of these rows.
-    pub(super) fn begin(
+    /// Which rows there are, for a reader.
+    pub(super) fn words(&self, rows: usize) -> String {
+        if self.rows.len() == rows {
+            return "all rows of the file".to_owned();
+        }
+        format!(
+            "{} of {rows} rows: the first {FIRST}, every {}th, and those under Find",
+            self.rows.len(),
+            self.distance
+        )
+    }
+
+    /// Takes those of the next rows that belong to the sample, as `show` gives them, and drops those
+    /// that no longer do.
+    pub(super) fn add(
         &mut self,
         rows: Range<usize>,
-        classes: usize,
-        softmax: &[f64],
-    ) -> Vec<(usize, usize)> {
-        let mut taken = Vec::new();
-        for (row, softmax) in rows.zip(softmax.chunks_exact(classes)) {
-            if !self.wants(row) {
-                continue;
-            }
-            self.rows.push(SampleRow::new(row, softmax));
-            taken.push(row);
-            self.thin();
-        }
-        // Some of those that were taken may have gone since.
-        let first = taken.first().copied().unwrap_or(usize::MAX);
-        let places = self.rows.iter().enumerate().map(|(place, row)| (row.row, place));
-        places.filter(|&(row, _)| row >= first).collect()
-    }
-
-    /// Adds what the next method makes of a row in the sample.
-    pub(super) fn push<E: Element>(&mut self, place: usize, method: Option<SampleMethod<'_, E>>) {
-        let row = &mut self.rows[place];
-        let shown = method.map(|SampleMethod { kept, probabilities }| ShownMethod {
-            kept: kept.len(),
-            probabilities: row
-                .classes
-                .iter()
-                .map(|class| {
-                    let place = kept.binary_search(class).ok()?;
-                    Some(probabilities[place].to_f64() as f32)
-                })
-                .collect(),
-        });
-        row.methods.push(shown);
-    }
-
-    fn wants(&self, row: usize) -> bool {
-        row < FIRST || row.is_multiple_of(self.distance)
-    }
-
-    fn thin(&mut self) {
-        while self.rows.len() > FIRST + SPACED {
+        interesting: impl Fn(usize) -> bool,
+        show: impl FnMut(usize) -> SampleRow,
+    ) {
+        let spaced =
+            |distance: usize| (rows.end.max(FIRST) - 1) / distance - (FIRST - 1) / distance;
+        while spaced(self.distance) > SPACED {
             self.distance *= 2;
-            let distance = self.distance;
-            self.rows.retain(|row| row.row < FIRST || row.row.is_multiple_of(distance));
         }
+        let distance = self.distance;
+        let wanted = |row: usize| row < FIRST || row.is_multiple_of(distance) || interesting(row);
+        self.rows.retain(|row| wanted(row.row));
+        self.rows.extend(rows.filter(|&row| wanted(row)).map(show));
     }
 }
 
 impl SampleRow {
-    fn new(row: usize, softmax: &[f64]) -> Self {
+    /// With the most probable classes of softmax, and no methods yet.
+    pub(super) fn new(row: usize, softmax: &[f64]) -> Self {
         let mut classes: Vec<u32> = (0..softmax.len() as u32).collect();
         let order =
             |a: &u32, b: &u32| softmax[*b as usize].total_cmp(&softmax[*a as usize]).then(a.cmp(b));
@@ -126,8 +102,37 @@ impl SampleRow {
             classes.truncate(CLASSES);
         }
         classes.sort_unstable_by(order);
-        let softmax = classes.iter().map(|&class| softmax[class as usize] as f32).collect();
-        Self { row, classes, softmax, methods: Vec::new() }
+        Self {
+            row,
+            softmax: classes.iter().map(|&class| softmax[class as usize] as f32).collect(),
+            classes,
+            conflict: 0.0,
+            effective_classes: 0.0,
+            true_class: None,
+            methods: Vec::new(),
+        }
+    }
+
+    /// Adds what the next method makes of it: one compressed row, unless it failed.
+    pub(super) fn push<E: Element>(
+        &mut self,
+        softmax: &[f64],
+        output: shafer::Result<CompressedRows<E>>,
+    ) {
+        let shown = output.ok().map(|rows| {
+            let (kept, probabilities) = rows.row(0).unwrap_or_default();
+            let mass: f64 = kept.iter().map(|&class| softmax[class as usize]).sum();
+            let probability = |class| {
+                let place = kept.binary_search(class).ok()?;
+                Some(probabilities[place].to_f64() as f32)
+            };
+            ShownMethod {
+                kept: kept.len(),
+                dropped: (1.0 - mass).max(0.0),
+                probabilities: self.classes.iter().map(probability).collect(),
+            }
+        });
+        self.methods.push(shown);
     }
 }
 
@@ -136,23 +141,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_rows_and_others_at_equal_distances() {
+    fn the_first_rows_others_at_equal_distances_and_those_of_interest() {
         let mut sample = Sample::default();
+        // Row 777 is of interest until row 5000 has been seen.
         for chunk in 0..10 {
             let rows = chunk * 1000..(chunk + 1) * 1000;
-            let taken = sample.begin(rows.clone(), 1, &[1.0; 1000]);
-            assert!(
-                taken
-                    .iter()
-                    .all(|&(row, place)| { rows.contains(&row) && sample.rows[place].row == row })
-            );
+            let interesting = |row| row == if chunk < 5 { 777 } else { 5003 };
+            sample.add(rows.clone(), interesting, |row| SampleRow::new(row, &[1.0]));
+            let has = |row| sample.rows.iter().any(|shown| shown.row == row);
+            assert_eq!((has(777), has(5003)), (chunk < 5, chunk >= 5));
         }
         let rows: Vec<usize> = sample.rows.iter().map(|row| row.row).collect();
         assert!(rows[..FIRST].iter().copied().eq(0..FIRST));
-        let spaced = &rows[FIRST..];
+        let spaced: Vec<usize> = rows[FIRST..].iter().copied().filter(|&row| row != 5003).collect();
         assert!((SPACED / 2..=SPACED).contains(&spaced.len()), "{spaced:?}");
         assert!(spaced.windows(2).all(|pair| pair[1] - pair[0] == sample.distance));
         assert!(spaced.last().is_some_and(|&row| row + sample.distance >= 10_000));
+        let words = sample.words(10_000);
+        assert!(
+            words.starts_with(&format!("{} of 10000 rows: the first 50, ", rows.len())),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn few_rows_are_all_there() {
+        let mut sample = Sample::default();
+        sample.add(0..3, |_| false, |row| SampleRow::new(row, &[1.0]));
+        sample.add(3..60, |_| false, |row| SampleRow::new(row, &[1.0]));
+        assert!(sample.rows.iter().map(|row| row.row).eq(0..60));
+        assert_eq!(sample.words(60), "all rows of the file");
     }
 
     #[test]

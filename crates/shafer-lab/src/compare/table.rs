@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::{Comparison, MethodReport};
+use crate::many_classes;
+use crate::method::EVIDENTIAL;
 
 /// One number of each method.
 pub(super) struct Column {
@@ -31,63 +33,125 @@ fn percent(share: Option<f64>) -> Option<f64> {
     share.map(|share| 100.0 * share)
 }
 
-pub(super) const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 17] = [
     column(1, "kept, mean", "Support size: classes kept in a row, mean over rows", 2, |m| {
         m.kept.as_ref().map(|kept| kept.mean)
     }),
-    column(9, "kept, median", "Half of the rows keep at most so many classes", 0, |m| {
+    column(11, "kept, median", "Half of the rows keep at most so many classes", 0, |m| {
         m.kept.as_ref().map(|kept| kept.median as f64)
     }),
-    column(12, "kept, 90%", "90% of the rows keep at most so many classes", 0, |m| {
+    column(15, "kept, 90%", "90% of the rows keep at most so many classes", 0, |m| {
         m.kept.as_ref().map(|kept| kept.p90 as f64)
     }),
-    column(7, "kept, 99%", "99% of the rows keep at most so many classes", 0, |m| {
+    column(8, "kept, 99%", "99% of the rows keep at most so many classes", 0, |m| {
         m.kept.as_ref().map(|kept| kept.p99 as f64)
     }),
-    column(11, "kept, largest", "The most classes that any row keeps", 0, |m| {
+    column(14, "kept, largest", "The most classes that any row keeps", 0, |m| {
         m.kept.as_ref().map(|kept| kept.largest as f64)
     }),
     column(2, "reduction %", "Share of the classes that is dropped, mean over rows", 2, |m| {
         m.kept.as_ref().map(|kept| kept.reduction_percent)
     }),
+    column(
+        5,
+        "kept above 1%",
+        "Kept classes that the method gives a probability above 1%, mean over rows",
+        2,
+        |m| m.kept_above_one_percent,
+    ),
+    column(
+        4,
+        "effective classes",
+        "Effective number of classes: the exponential of the entropy of the method's distribution, \
+         mean over rows",
+        2,
+        |m| m.effective_classes,
+    ),
     column(3, "mass kept %", "Softmax probability of the kept classes, mean over rows", 2, |m| {
         percent(m.softmax_mass_kept)
     }),
-    column(5, "top-1 agrees %", "Rows whose most probable class is that of softmax", 1, |m| {
+    column(
+        12,
+        "mass dropped %",
+        "Softmax probability of the dropped classes, mean over rows",
+        4,
+        |m| percent(m.softmax_mass_dropped),
+    ),
+    column(7, "top-1 agrees %", "Rows whose most probable class is that of softmax", 1, |m| {
         percent(m.argmax_agreement)
     }),
     column(
-        4,
-        "modes kept %",
-        "Share of the evidentially supported classes, those with direct evidence in their favour, \
-         that the method keeps; mean over rows that are not vacuous. For evidential it is 100 by \
-         definition",
+        6,
+        "evidential support kept %",
+        "Share of the classes with direct evidence in their favour that the method keeps; mean over \
+         rows that are not vacuous. For evidential it is 100 by definition. Such classes need not be \
+         probable",
         2,
         |m| percent(m.evidential_support_kept),
     ),
-    column(13, "all modes %", "Rows in which every evidentially supported class is kept", 1, |m| {
-        percent(m.evidential_support_kept_whole)
-    }),
-    column(6, "total variation", "Distance to softmax, from 0 to 1, mean over rows", 4, |m| {
+    column(
+        16,
+        "whole support %",
+        "Rows in which every class with direct evidence in its favour is kept",
+        1,
+        |m| percent(m.evidential_support_kept_whole),
+    ),
+    column(9, "total variation", "Distance to softmax, from 0 to 1, mean over rows", 4, |m| {
         m.total_variation
     }),
     column(
-        10,
+        13,
         "Jensen-Shannon",
         "Divergence from softmax in nats, from 0 to 0.6931, mean over rows",
         4,
         |m| m.jensen_shannon,
     ),
     column(
-        8,
+        10,
         "µs/row",
         "Time to compute the sparse rows with all threads, divided by their number",
         3,
         |m| m.microseconds_per_row,
     ),
-    column(14, "failed rows", "Rows that the method gives no distribution for", 0, |m| {
+    column(17, "failed rows", "Rows that the method gives no distribution for", 0, |m| {
         Some(m.failed as f64)
     }),
+];
+
+/// What is known with the true classes.
+const TRUTH: [Column; 5] = [
+    column(2, "accuracy %", "Rows whose most probable class is the true one", 2, |m| {
+        percent(m.truth.as_ref().map(|truth| truth.accuracy))
+    }),
+    column(
+        2,
+        "truth dropped %",
+        "Rows whose true class has probability 0: their log-loss is infinite",
+        3,
+        |m| percent(m.truth.as_ref().map(|truth| truth.dropped_share)),
+    ),
+    column(
+        7,
+        "truth dropped, low %",
+        "Lower end of the exact (Clopper-Pearson) 95% interval of that share",
+        3,
+        |m| percent(m.truth.as_ref().map(|truth| truth.dropped_interval[0])),
+    ),
+    column(
+        7,
+        "truth dropped, high %",
+        "Upper end of the exact (Clopper-Pearson) 95% interval of that share",
+        3,
+        |m| percent(m.truth.as_ref().map(|truth| truth.dropped_interval[1])),
+    ),
+    column(
+        3,
+        "log-loss of kept",
+        "-ln p of the true class in nats, mean over the rows in which it is not dropped: compare it \
+         together with the share of rows in which it is",
+        4,
+        |m| m.truth.as_ref().and_then(|truth| truth.log_loss_of_kept),
+    ),
 ];
 
 impl Column {
@@ -98,6 +162,12 @@ impl Column {
 }
 
 impl Comparison {
+    /// Those that there are numbers for.
+    pub(super) fn columns(&self) -> Vec<&'static Column> {
+        let truth = self.methods.iter().any(|method| method.truth.is_some());
+        COLUMNS.iter().chain(if truth { &TRUTH[..] } else { &[] }).collect()
+    }
+
     /// What a reader of the numbers has to know besides.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -112,6 +182,12 @@ impl Comparison {
             ));
         }
         for method in &self.methods {
+            if method.name.split(' ').next() == Some(EVIDENTIAL)
+                && let (Some(kept), Some(effective)) = (&method.kept, method.effective_classes)
+                && let Some(hint) = many_classes::hint(self.classes, kept.mean, effective)
+            {
+                notes.push(format!("{}: {hint}", method.name));
+            }
             if let Some(failure) = &method.first_failure {
                 notes.push(format!(
                     "{} gives no distribution for {} of the rows, first for row {}: {}",
@@ -124,7 +200,8 @@ impl Comparison {
 
     /// As text for lines of so many characters: of the columns, the most important that fit.
     pub(crate) fn text(&self, width: usize) -> String {
-        let mut columns: Vec<&Column> = COLUMNS.iter().collect();
+        let mut columns = self.columns();
+        let all = columns.len();
         let mut table = self.table(&columns);
         while table.lines().any(|line| line.chars().count() > width) && columns.len() > 1 {
             let last = (0..columns.len()).max_by_key(|&place| columns[place].rank).unwrap_or(0);
@@ -137,9 +214,13 @@ impl Comparison {
             text += &note;
             text.push('\n');
         }
-        text += "modes kept: the share of the classes with direct evidence; for evidential, all by\n\
-                 definition\n";
-        let left_out = COLUMNS.len() - columns.len();
+        if let Some(effective) = self.softmax_effective_classes {
+            let _ = writeln!(
+                text,
+                "effective number of classes (exp of the entropy) of softmax: {effective:.2}"
+            );
+        }
+        let left_out = all - columns.len();
         if left_out > 0 {
             let _ = writeln!(
                 text,

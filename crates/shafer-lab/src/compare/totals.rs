@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use shafer::{Element, Error, Transform};
 
+use super::labels::TruthTotals;
 use super::measure::RowNumbers;
+use super::top::Top;
 use super::{Failure, MethodReport, Output};
 use crate::summary::SizeCounts;
 
@@ -14,13 +16,18 @@ pub(super) struct Totals {
     pub(super) transform: Box<dyn Transform>,
     sizes: SizeCounts,
     rows: u64,
+    above_one_percent: u64,
+    effective_classes: f64,
     mass: f64,
+    dropped: f64,
+    pub(super) most_dropped: Top,
     agreeing: u64,
-    modes_kept: f64,
-    all_modes_kept: u64,
+    support_kept: f64,
+    support_kept_whole: u64,
     not_vacuous: u64,
     total_variation: f64,
     jensen_shannon: f64,
+    truth: TruthTotals,
     time: Duration,
     failed: u64,
     first_failure: Option<Failure>,
@@ -33,13 +40,18 @@ impl Totals {
             transform,
             sizes: SizeCounts::new(classes),
             rows: 0,
+            above_one_percent: 0,
+            effective_classes: 0.0,
             mass: 0.0,
+            dropped: 0.0,
+            most_dropped: Top::default(),
             agreeing: 0,
-            modes_kept: 0.0,
-            all_modes_kept: 0,
+            support_kept: 0.0,
+            support_kept_whole: 0,
             not_vacuous: 0,
             total_variation: 0.0,
             jensen_shannon: 0.0,
+            truth: TruthTotals::default(),
             time: Duration::ZERO,
             failed: 0,
             first_failure: None,
@@ -67,12 +79,19 @@ impl Totals {
             };
             self.rows += 1;
             self.sizes.add(&[n.size]);
+            self.above_one_percent += u64::from(n.above_one_percent);
+            self.effective_classes += n.effective_classes;
             self.mass += n.mass;
+            self.dropped += n.dropped;
+            self.most_dropped.add(first + row, n.dropped);
             self.agreeing += u64::from(n.agrees);
-            if let Some(share) = n.modes_kept {
+            if let Some(share) = n.support_kept {
                 self.not_vacuous += 1;
-                self.modes_kept += share;
-                self.all_modes_kept += u64::from(share == 1.0);
+                self.support_kept += share;
+                self.support_kept_whole += u64::from(share == 1.0);
+            }
+            if let Some(truth) = n.truth {
+                self.truth.add(truth);
             }
             self.total_variation += n.total_variation;
             self.jensen_shannon += n.jensen_shannon;
@@ -86,16 +105,21 @@ impl Totals {
             name: self.name,
             rows: self.rows,
             kept: self.sizes.summary(),
+            kept_above_one_percent: mean(self.above_one_percent as f64, self.rows),
+            effective_classes: mean(self.effective_classes, self.rows),
             softmax_mass_kept: mean(self.mass, self.rows),
+            softmax_mass_dropped: mean(self.dropped, self.rows),
             argmax_agreement: mean(self.agreeing as f64, self.rows),
-            evidential_support_kept: mean(self.modes_kept, self.not_vacuous),
-            evidential_support_kept_whole: mean(self.all_modes_kept as f64, self.not_vacuous),
+            evidential_support_kept: mean(self.support_kept, self.not_vacuous),
+            evidential_support_kept_whole: mean(self.support_kept_whole as f64, self.not_vacuous),
             total_variation: mean(self.total_variation, self.rows),
             jensen_shannon: mean(self.jensen_shannon, self.rows),
+            truth: self.truth.report(),
             microseconds_per_row: mean(self.time.as_secs_f64() * 1e6, tried),
             failed: self.failed,
             first_failure: self.first_failure,
             histogram: self.sizes.histogram(bins),
+            most_dropped: self.most_dropped.into_rows(),
         }
     }
 }

@@ -17,9 +17,20 @@ pub(crate) struct Explanation {
     pub(crate) row: usize,
     pub(crate) method: &'static str,
     pub(crate) kept: usize,
+    /// Of the kept classes, those that the method gives a probability above 1%.
+    pub(crate) kept_above_one_percent: usize,
+    /// The effective number of classes: the exponential of the entropy of the method's distribution.
+    pub(crate) effective_classes: f64,
+    /// The same of softmax.
+    pub(crate) softmax_effective_classes: f64,
+    /// The softmax probability of the kept classes, all together.
+    pub(crate) softmax_mass_kept: f64,
+    /// The softmax probability of the dropped classes, all together.
+    pub(crate) softmax_mass_dropped: f64,
     /// The mass that is committed to no class in particular, m(Z).
     pub(crate) ignorance: f64,
-    /// The conflict between the pieces of evidence for different classes.
+    /// The conflict between the pieces of evidence for different classes. It is near 1 as soon as two
+    /// classes lie far above the mean, however small their probabilities are.
     pub(crate) internal_conflict: f64,
     /// Whether nothing favours any class.
     pub(crate) vacuous: bool,
@@ -171,17 +182,32 @@ impl Explainer<'_> {
                 }
             })
             .collect();
+        let softmax_mass = |kept| {
+            classes.iter().filter(|class| class.kept == kept).map(|class| class.softmax).sum()
+        };
+        let (softmax_mass_kept, softmax_mass_dropped) = (softmax_mass(true), softmax_mass(false));
         classes.sort_by(|a, b| b.softmax.total_cmp(&a.softmax).then(a.class.cmp(&b.class)));
         Ok(Explanation {
             row,
             method: transform.name(),
             kept: kept.len(),
+            kept_above_one_percent: values.iter().filter(|&&p| p > 0.01).count(),
+            effective_classes: effective_classes(values),
+            softmax_effective_classes: effective_classes(&softmax),
+            softmax_mass_kept,
+            softmax_mass_dropped,
             ignorance: belief.ignorance(),
             internal_conflict: belief.internal_conflict(),
             vacuous: evidence.is_vacuous(),
             classes,
         })
     }
+}
+
+/// The exponential of the entropy.
+fn effective_classes(distribution: &[f64]) -> f64 {
+    let terms = distribution.iter().filter(|&&p| p > 0.0).map(|p| -p * p.ln());
+    terms.sum::<f64>().exp()
 }
 
 #[cfg(test)]
@@ -205,6 +231,28 @@ mod tests {
         assert_eq!(e.kept, 1);
         assert!(e.classes[0].kept && (e.classes[0].weight.unwrap() - 2.0).abs() < 1e-15);
         assert_eq!((e.classes[3].logit, e.classes[3].plausibility), (None, 0.0));
+    }
+
+    /// Against numbers worked out by hand: the probabilities of softmax are 1/2, 1/4, 1/8, 15/128 and
+    /// 1/128, and the first two lie above the mean of the logits.
+    #[test]
+    fn what_is_kept_and_dropped_in_numbers() {
+        let logits = [0.5_f64, 0.25, 0.125, 15.0 / 128.0, 1.0 / 128.0].map(f64::ln);
+        let transform = Evidential::with_rounds(2).unwrap();
+        let e = Explainer { transform: &transform, ..explainer(&logits, &[]) }.whole().unwrap();
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-14, "{a} and {b}");
+        assert_eq!((e.kept, e.kept_above_one_percent), (2, 2));
+        close(e.softmax_mass_kept, 0.75);
+        close(e.softmax_mass_dropped, 0.25);
+        // Of 2/3 and 1/3.
+        close(e.effective_classes, 1.5_f64.powf(2.0 / 3.0) * 3.0_f64.powf(1.0 / 3.0));
+        let factors = [(2.0, 0.5), (4.0, 0.25), (8.0, 0.125), (128.0 / 15.0, 15.0 / 128.0)];
+        let product: f64 = factors.iter().map(|(x, p): &(f64, f64)| x.powf(*p)).product();
+        close(e.softmax_effective_classes, product * 128.0_f64.powf(1.0 / 128.0));
+        // Softmax keeps the last, too, but not above 1%.
+        let e = explainer(&logits, &[]).whole().unwrap();
+        assert_eq!((e.kept, e.kept_above_one_percent), (5, 4));
+        assert_eq!(e.softmax_mass_dropped, 0.0);
     }
 
     /// Against the enumeration of all joint classes.

@@ -6,6 +6,8 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::{Explanation, GroupedExplanation, JointExplanation};
 use crate::joint::count_text;
+use crate::many_classes;
+use crate::method::EVIDENTIAL;
 use crate::terminal::bar;
 
 /// The widest bar, in characters.
@@ -53,10 +55,24 @@ impl Explanation {
         }
         let _ = writeln!(
             text,
-            "ignorance {:.4} (mass on no class in particular), \
-             internal conflict {:.4} (near 1: several modes)",
-            self.ignorance, self.internal_conflict
+            "softmax mass kept {}, dropped {}; kept classes above 1%: {}\n\
+             effective number of classes (exp of the entropy): {:.2}, of softmax {:.2}\n\
+             evidence: ignorance {:.4} (mass on no class in particular), conflict between the \
+             evidence for different classes {:.4}",
+            probability(self.softmax_mass_kept),
+            probability(self.softmax_mass_dropped),
+            self.kept_above_one_percent,
+            self.effective_classes,
+            self.softmax_effective_classes,
+            self.ignorance,
+            self.internal_conflict
         );
+        if self.method == EVIDENTIAL
+            && let Some(hint) =
+                many_classes::hint(self.classes.len(), self.kept as f64, self.effective_classes)
+        {
+            let _ = writeln!(text, "hint: {hint}");
+        }
         if self.vacuous {
             text += "all logits are equal: the evidence favours no class, and all are kept\n";
         }
@@ -93,6 +109,11 @@ impl JointExplanation {
         }
         text
     }
+}
+
+/// With four decimals, unless they would be nothing but zeros.
+fn probability(p: f64) -> String {
+    if p > 0.0 && p < 5e-5 { format!("{p:.1e}") } else { format!("{p:.4}") }
 }
 
 /// Cells, the first of them names and the others numbers, and a bar as long as its value wherever
@@ -150,6 +171,21 @@ mod tests {
             let bar = text.matches('█').count();
             assert!(bar <= BAR && (width < 80 || bar >= SHORTEST_BAR), "{text}");
         }
+        let text = explanation.text(3, 80);
+        assert!(
+            text.contains("mass kept 0.8668, dropped 0.1332; kept classes above 1%: 1\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("conflict between the evidence for different classes 0.0000\n"),
+            "{text}"
+        );
+        assert!(!text.contains("modes") && !text.contains("hint"), "{text}");
+        let mut many = vec![0.0; 2000];
+        many[..1000].fill(1.0);
+        many[0] = 40.0;
+        let text = Explainer { logits: &many, ..explainer }.whole().unwrap().text(3, 80);
+        assert!(text.contains("hint: evidential keeps 1000 classes, but the effective"), "{text}");
         let text = explainer.groups(&[0..2, 2..4], 10).unwrap().text(3, 80);
         assert!(text.starts_with("row 3, group 0: evidential keeps 1 of 2 classes\n"), "{text}");
         assert!(text.contains("together: 1 of 4 joint classes are kept\n"), "{text}");

@@ -2,7 +2,7 @@
 
 /// The round numbers within a range that are about `wanted` in number: multiples of 1, 2 or 5 times a
 /// power of ten, each with its label.
-pub(super) fn ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
+pub(crate) fn ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
     let range = high - low;
     if range <= 0.0 || !range.is_finite() || wanted == 0 {
         return Vec::new();

@@ -3,7 +3,7 @@
 //! A figure is a list of panels and a legend. On a page each panel is a picture of its own, so that a
 //! narrow screen shows them below each other; in a file they are one drawing, for a paper.
 
-mod axis;
+pub(crate) mod axis;
 mod bars;
 mod behaviour;
 mod chart;

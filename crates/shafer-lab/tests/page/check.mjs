@@ -103,7 +103,7 @@ const compared = async () => {
     const page = await open(width);
     const column = (n) => page.$$eval(`#numbers tbody td:nth-child(${n})`, (cells) =>
       cells.map((cell) => cell.dataset.value).filter((value) => value !== "").map(Number));
-    for (const n of [2, 7, 14]) {
+    for (const n of [2, 7, 10, 18]) {
       const title = page.locator(`#numbers thead th:nth-child(${n})`);
       await title.locator("button").click();
       assert.equal(await title.getAttribute("aria-sort"), "ascending");
@@ -132,6 +132,50 @@ const compared = async () => {
     await page.keyboard.press("End");
     assert.ok(await page.locator("#after").isDisabled());
 
+    // A row by its number: the page goes to the nearest that it has, and says so if it is another.
+    const rows = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).rows
+      .map((row) => row.row));
+    const goTo = async (row) => {
+      await page.locator("#goto").fill(String(row));
+      await page.locator("#goto").press("Enter");
+    };
+    await goTo(rows.at(-1));
+    assert.match(await summary(), new RegExp(`^Row ${rows.at(-1)}:`));
+    assert.doesNotMatch(await page.locator("#facts").textContent(), /not on this page/);
+    await goTo(rows.at(-1) + 1000);
+    assert.match(await summary(), new RegExp(`^Row ${rows.at(-1)}:`));
+    assert.match(await page.locator("#facts").textContent(), /not on this page/);
+    // Every row of interest is there, with the method that it is of interest for.
+    const options = await page.$$eval("#find option", (all) => all.map((o) => o.value).filter((v) => v));
+    assert.ok(options.length > 0);
+    for (const option of options) {
+      await page.selectOption("#find", option);
+      assert.match(await summary(), new RegExp(`^Row ${option.split(" ")[1]}:`));
+      assert.doesNotMatch(await page.locator("#facts").textContent(), /not on this page/);
+    }
+    // Logarithmic bars have logarithms beside them, and all of them can be seen.
+    await page.selectOption("#method", { label: "softmax" });
+    await page.selectOption("#scale", "log");
+    const first = page.locator(".class .numbers div").first();
+    assert.match(await first.textContent(), /^ln p -?\d/);
+    const widths = await page.$$eval(".class .bars div", (bars) => bars.map((b) => b.offsetWidth));
+    assert.ok(Math.min(...widths) >= 1);
+    assert.deepEqual(await misfits(page), [], `logarithmic at ${width}`);
+    await page.selectOption("#scale", "linear");
+    assert.match(await first.textContent(), /^[\d.]/);
+    // Histograms have two scales, of which one is seen.
+    const seen = (kind) => page.locator(`.small .${kind}`).first().isVisible();
+    assert.deepEqual([await seen("linear"), await seen("log")], [true, false]);
+    await page.locator("#log-rows").check();
+    assert.deepEqual([await seen("linear"), await seen("log")], [false, true]);
+    assert.deepEqual(await misfits(page), [], `logarithmic histograms at ${width}`);
+    // The curves, with the paper's rule larger than the others.
+    const radii = await page.$$eval(".curves circle", (all) => all.map((c) => Number(c.getAttribute("r"))));
+    assert.equal(radii.filter((r) => r === Math.max(...radii)).length, 1);
+    await page.locator("details summary").click();
+    assert.equal(await page.locator("details tbody tr").count(), radii.length);
+    assert.deepEqual(await misfits(page), [], `the numbers of the curves at ${width}`);
+
     // What is dropped is marked, and nothing else is.
     await page.selectOption("#method", { label: "sparsemax" });
     assert.match(await summary(), /sparsemax keeps/);
@@ -149,7 +193,7 @@ const compared = async () => {
   const plain = await open(1280, { javaScriptEnabled: false });
   await shot(plain, "plain");
   assert.ok(await plain.locator("#numbers").isVisible());
-  assert.ok(await plain.locator(".histogram").first().isVisible());
+  assert.ok(await plain.locator(".small .area").first().isVisible());
   assert.ok(!(await plain.locator("#stepper").isVisible()));
   assert.equal(await plain.locator("th button").count(), 0);
   assert.deepEqual(plain.faults.filter((fault) => !fault.includes("script")), []);
