@@ -40,9 +40,13 @@ const KERNEL_TESTS: &[&str] = &[
     "bad_input",
     "--test",
     "fixtures",
+    "--test",
+    "threads",
+    "--test",
+    "no_panics",
 ];
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     ("format", "the code is formatted", &["fmt", "--all", "--check"], &[]),
     (
         "lint",
@@ -94,6 +98,13 @@ const STEPS: [Step; 9] = [
         &[("RUSTDOCFLAGS", "--deny warnings")],
     ),
     ("bench", "the benchmark compiles", &["bench", "-p", "shafer", "--locked", "--no-run"], &[]),
+    (
+        "fuzz",
+        "the fuzz targets compile",
+        &["check", "--manifest-path", "fuzz/Cargo.toml", "--all-targets", "--locked"],
+        // Checking links nothing, so libFuzzer itself, half a minute of C++, need not be there.
+        &[("CARGO_TARGET_DIR", "target/fuzz"), ("CUSTOM_LIBFUZZER_PATH", "target/libfuzzer.a")],
+    ),
 ];
 
 fn main() -> ExitCode {
@@ -130,6 +141,7 @@ fn check(wanted: &[String]) -> Result<(), String> {
         println!("==> {name}: {purpose}");
         let start = Instant::now();
         let mut command = cargo();
+        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
         run(command.args(arguments).envs(environment.iter().copied()))
             .map_err(|problem| format!("==> {name}: {problem}"))?;
         println!("==> {name}: fine, {:.0} s", start.elapsed().as_secs_f64());
@@ -137,7 +149,7 @@ fn check(wanted: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes a virtual environment, unless it is there and complete, and runs the test that needs it.
+/// Makes a virtual environment, unless it is there and complete, and runs the script that needs it.
 fn interop() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let requirements = root.join("crates/shafer-data/tests/interop/requirements.txt");
@@ -152,8 +164,8 @@ fn interop() -> Result<(), String> {
     run(Command::new(&python).args(pip).arg(&requirements))?;
     let package = ["-p", "shafer-data", "--locked"];
     run(cargo().arg("build").args(package).args(["--example", "convert"]))?;
-    let test = ["--test", "interop", "--", "--ignored", "--nocapture"];
-    run(cargo().arg("test").args(package).args(test).env("PYTHON", &python))
+    let script = root.join("crates/shafer-data/tests/interop/check.py");
+    run(Command::new(&python).arg(script).arg(target("debug/examples/convert")?))
 }
 
 /// A place among what is built, as an absolute path.

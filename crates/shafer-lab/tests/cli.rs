@@ -27,37 +27,6 @@ fn a_summary_counts_what_is_kept() {
 }
 
 #[test]
-fn every_format_holds_the_same_rows() {
-    let folder = folder();
-    let kept = |file: &str| {
-        let folder = folder.path();
-        assert!(shafer(folder, &["sparsify", "logits.npy", "-o", file]).status.success());
-        assert!(folder.join(file).is_file());
-    };
-    kept("dense.npy");
-    kept("sparse.npz");
-    kept("sparse.safetensors");
-    kept("sparse.parquet");
-    kept("sparse.csv");
-    // What was written can be read.
-    let again = json(folder.path(), &["sparsify", "dense.npy", "--method", "softmax", "--json"]);
-    assert_eq!(again["rows"], 3);
-    let values = last_floats(&folder.path().join("dense.npy"), 12);
-    let e = 1.0 / (1.0 + (-2.0_f32).exp());
-    let expected =
-        [e, 1.0 - e, 0.0, 0.0, 0.25, 0.25, 0.25, 0.25, 0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
-    for (a, b) in values.iter().zip(expected) {
-        assert!((a - b).abs() < 1e-6, "{values:?}");
-    }
-    let text = std::fs::read_to_string(folder.path().join("sparse.csv")).unwrap();
-    assert_eq!(text.lines().count(), 1 + 9, "{text}");
-    // The method is noted where there is room for it.
-    let table = std::fs::read(folder.path().join("sparse.parquet")).unwrap();
-    let has = |note: &[u8]| table.windows(note.len()).any(|part| part == note);
-    assert!(has(b"shafer.method") && has(b"evidential"));
-}
-
-#[test]
 fn tables_give_the_rows_that_they_hold() {
     let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures/tables");
     let at = |name: &str| tables.join(name).to_str().unwrap().to_owned();

@@ -87,7 +87,7 @@ fn while_the_next_row_does_not_come() {
 /// What has come so far is kept, and the program that fetches it does not go on alone.
 #[test]
 fn while_a_mirror_is_slow() {
-    if Command::new("curl").arg("--version").output().is_err() {
+    if !shafer_testing::curl() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

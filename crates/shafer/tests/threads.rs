@@ -71,7 +71,10 @@ fn rows_before_an_error_are_written() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let mut found = CompressedRows::new();
             pool.install(|| transform.compressed_into(&batch, &mut found).unwrap_err());
-            assert!(found.row_count() <= bad, "{threads} threads");
+            // Only the rows of its own block are missing, and a block has at most 2^16 logits.
+            let missing = bad.checked_sub(found.row_count());
+            let block = ((1 << 16) / classes).max(1);
+            assert!(missing.is_some_and(|n| n < block), "{classes}, {threads} threads: {missing:?}");
             assert!(found.iter().zip(expected.iter()).all(|(found, row)| found == row));
         }
     }

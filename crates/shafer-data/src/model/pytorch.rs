@@ -48,6 +48,8 @@ struct Archive {
     length: u64,
     /// The folder of all members, with its slash.
     folder: String,
+    /// Whether members have checksums. `torch.save` can leave them out, and then it writes wrong ones.
+    checked: bool,
 }
 
 /// A tensor: how its elements lie in a storage.
@@ -91,7 +93,8 @@ impl Pytorch {
             _ => return Err(at.format("a zip archive with more than one data.pkl", RESAVE)),
         };
         drop(folders);
-        let mut archive = Archive { zip, length, folder };
+        let mut archive = Archive { zip, length, folder, checked: true };
+        archive.checked = archive.read("version", 64, at).is_ok();
 
         if archive.zip.index_for_name(&format!("{}byteorder", archive.folder)).is_some() {
             let order = archive.read("byteorder", 16, at)?;
@@ -155,6 +158,7 @@ impl Pytorch {
         let values = io::copy(&mut member.by_ref().take(skipped), &mut io::sink())
             .and_then(|_| read_floats(&mut member, dtype, span))
             .map_err(|e| at.read(what, e))?;
+        to_end(&mut member).map_err(|e| at.format(format!("{what}: {e}"), TRUNCATED))?;
         Ok(if view.is_contiguous() { values } else { view.gather(&values, elements) })
     }
 }
@@ -162,7 +166,7 @@ impl Pytorch {
 impl Archive {
     /// The bytes of a small member.
     fn read(&mut self, name: &str, limit: u64, at: &At) -> Result<Vec<u8>> {
-        let member = self.open(name, at)?;
+        let mut member = self.open(name, at)?;
         let size = member.size();
         if size > limit {
             return Err(at.format(
@@ -172,8 +176,10 @@ impl Archive {
         }
         let mut bytes = Vec::with_capacity(size as usize);
         member
+            .by_ref()
             .take(size)
             .read_to_end(&mut bytes)
+            .and_then(|_| to_end(&mut member))
             .map_err(|e| at.format(format!("its {name} cannot be read: {e}"), TRUNCATED))?;
         Ok(bytes)
     }
@@ -181,8 +187,7 @@ impl Archive {
     fn open(&mut self, name: &str, at: &At) -> Result<ZipFile<'_, BufReader<File>>> {
         let length = self.length;
         let name_in_archive = format!("{}{name}", self.folder);
-        // Checksums may be left out when saving, so that wrong ones say nothing.
-        let options = ZipReadOptions::new().ignore_crc32(true);
+        let options = ZipReadOptions::new().ignore_crc32(!self.checked);
         let member =
             self.zip.by_name_with_options(&name_in_archive, options).map_err(|e| match e {
                 ZipError::FileNotFound => {
@@ -208,6 +213,11 @@ impl Archive {
         }
         Ok(member)
     }
+}
+
+/// Reads what is left of a member: its checksum is compared at the end.
+fn to_end(member: &mut impl Read) -> io::Result<()> {
+    io::copy(member, &mut io::sink()).map(drop)
 }
 
 fn zip_error(error: ZipError, at: &At) -> Error {

@@ -41,13 +41,9 @@ fn check_path(path: &Path, what: &str, expected: &str) {
 
 /// The most memory that this process has ever had, where the system tells.
 fn check_memory() {
-    let Ok(status) = fs::read_to_string("/proc/self/status") else { return };
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes: u64 = peak
-        .and_then(|peak| peak.trim().strip_suffix(" kB"))
-        .and_then(|peak| peak.trim().parse().ok())
-        .expect("Linux tells");
-    assert!(kilobytes < 400_000, "{kilobytes} kB");
+    if let Some(bytes) = shafer_testing::peak_memory() {
+        assert!(bytes < 400_000_000, "{bytes} bytes");
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Drawable for BehaviourResults {
             self.ordered_scenes().map(|(name, scene)| of(self, name, scene)).collect()
         };
         let title = "Pedestrians: the paper's experiment and ours";
-        let body = filled(
+        let body = filled!(
             PAGE,
             &[
                 ("title", &escaped(title)),

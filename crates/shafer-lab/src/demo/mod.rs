@@ -98,7 +98,7 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
         "<section class=\"set\"><h2>Pedestrians: where they go</h2></section>\n{}",
         report::figure_sections("pedestrians", &figure, |_| None)?
     );
-    let body = filled(PAGE, &[("title", TITLE), ("sections", &sections)]);
+    let body = filled!(PAGE, &[("title", TITLE), ("sections", &sections)]);
     let page = report::document("demo", TITLE, &body);
     let report = out.join("report.html");
     report::write(&report, page.as_bytes())?;

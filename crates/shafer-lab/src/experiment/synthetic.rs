@@ -89,14 +89,9 @@ fn latents() -> Vec<LatentClass> {
     (0..CLASSES).map(|class| LatentClass { image: image(class), judged: judged(class) }).collect()
 }
 
+/// A whole experiment, with a collapsed seed, a diverged one, and reduced data.
 pub(crate) fn records() -> Vec<SeedRecord> {
-    experiment(8, 40)
-}
-
-/// A whole experiment of at least six seeds, with a collapsed one, a diverged one, and reduced data.
-pub(crate) fn experiment(seeds: u64, checkpoints: usize) -> Vec<SeedRecord> {
-    let mut records: Vec<SeedRecord> =
-        (1..=seeds).map(|seed| record(seed, 1.0, checkpoints)).collect();
+    let mut records: Vec<SeedRecord> = (1..=8).map(|seed| record(seed, 1.0, 40)).collect();
     records[2].collapsed = true;
     for checkpoint in &mut records[2].checkpoints {
         for row in &mut checkpoint.logits {

@@ -34,7 +34,7 @@ pub(super) fn html(results: &ImageResults, figures: &[Figure]) -> Result<String>
         &results.data_set,
         &results.config,
     )?;
-    let body = filled(
+    let body = filled!(
         PAGE,
         &[
             ("title", &escaped(&title)),

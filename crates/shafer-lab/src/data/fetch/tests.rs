@@ -122,7 +122,9 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
 
 /// The folder of the set, if `curl` is here.
 fn root() -> Option<(tempfile::TempDir, [PathBuf; 1], PathBuf)> {
-    std::process::Command::new("curl").arg("--version").output().ok()?;
+    if !shafer_testing::curl() {
+        return None;
+    }
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_owned();
     let place = root.join("toy");

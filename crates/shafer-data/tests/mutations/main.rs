@@ -1,0 +1,319 @@
+//! Files that are read, then damaged in one place: no panic, little memory, and where a damaged file is still read,
+//! its numbers are those that an independent reader finds in it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../bytes/mod.rs"]
+mod bytes;
+mod oracle;
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::types::Float32Type;
+use arrow_array::{ArrayRef, Float32Array, ListArray, RecordBatch};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use bytes::{Member, npy, zip};
+use oracle::Numbers;
+use shafer_data::{Dtype, Location, Values, create, load_head, open};
+
+/// Of each file; there are 17 of them. `SHAFER_MUTATIONS` asks for more.
+const MUTATIONS: usize = 200;
+
+/// More than any of these files needs, and far less than their headers can claim.
+const MOST_MEMORY: u64 = 400_000_000;
+
+/// A file, how it is read, and what is known of it.
+struct Case {
+    name: String,
+    bytes: Vec<u8>,
+    read: fn(&Path) -> Result<Numbers, String>,
+    /// All that the numbers can be; none for a file in which nothing tells that they have changed.
+    oracle: Oracle,
+}
+
+enum Oracle {
+    /// Checksums: the numbers are those of the undamaged file.
+    Checksums,
+    /// Reads the damaged file. True if these are numbers that it holds.
+    Reader(fn(&[u8], &Numbers) -> bool),
+}
+
+/// Weyl sequence and mixer of `SplitMix64`.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+
+    /// One damage, of one of eight kinds.
+    fn damage(&mut self, good: &[u8]) -> Vec<u8> {
+        let mut bytes = good.to_vec();
+        let at = self.below(bytes.len());
+        let length = 1 + self.below(16);
+        let end = bytes.len().min(at + length);
+        match self.below(8) {
+            0 => bytes[at] ^= 1 << self.below(8),
+            1 => bytes[at] = self.below(256) as u8,
+            2 => bytes[at..end].iter_mut().for_each(|byte| *byte = self.below(256) as u8),
+            3 => bytes[at..end].fill(0),
+            4 => bytes[at..end].fill(0xff),
+            5 => bytes.truncate(at),
+            6 => drop(bytes.splice(at..at, (0..length).map(|_| self.below(256) as u8))),
+            _ => {
+                let chunk = bytes[at..end].to_vec();
+                let to = self.below(bytes.len());
+                drop(bytes.splice(to..to, chunk));
+            }
+        }
+        bytes
+    }
+}
+
+/// The array of a file, or `b` of an archive of two.
+fn read_array(path: &Path) -> Result<Numbers, String> {
+    let archive = path.extension().is_some_and(|ending| ending == "npz");
+    let name = archive.then(|| "b".to_owned());
+    let mut reader = open(&Location { path: Some(path.to_owned()), name }).map_err(text)?;
+    let (mut values, mut block) = (Vec::new(), Values::default());
+    loop {
+        reader.read(7, &mut block).map_err(text)?;
+        if block.is_empty() {
+            break;
+        }
+        match &block {
+            Values::F16(v) => values.extend(v.iter().map(|v| v.to_f64())),
+            Values::Bf16(v) => values.extend(v.iter().map(|v| v.to_f64())),
+            Values::F32(v) => values.extend(v.iter().map(|&v| f64::from(v))),
+            Values::F64(v) => values.extend(v),
+        }
+    }
+    let info = reader.info();
+    let rows = info.open_ended.then(|| values.len() / info.shape[0].max(1));
+    let shape = rows.into_iter().chain(info.shape.iter().copied()).collect();
+    Ok(Numbers { shape, values, bias: None })
+}
+
+/// The weights of a model's head and its bias.
+fn read_head(path: &Path) -> Result<Numbers, String> {
+    let head = load_head(path, None).map_err(text)?;
+    let wide = |values: Vec<f32>| values.into_iter().map(f64::from).collect();
+    let shape = vec![head.features, head.classes];
+    Ok(Numbers { shape, values: wide(head.weights), bias: head.bias.map(wide) })
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it maps errors")]
+fn text(error: shafer_data::Error) -> String {
+    let text = error.to_string();
+    assert!(!text.contains('\n') && text.len() < 2000, "not a line: {text}");
+    text
+}
+
+fn logits() -> Vec<f32> {
+    (0..30).map(|i| (i * 7 % 30) as f32 / 4.0 - 3.0).collect()
+}
+
+fn npy_of(descr: &str, order: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': (6, 5), }}\n");
+    npy(header, data)
+}
+
+fn npys() -> [Vec<u8>; 3] {
+    let single: Vec<u8> = logits().iter().flat_map(|v| v.to_le_bytes()).collect();
+    let double: Vec<u8> = logits().iter().flat_map(|&v| f64::from(v).to_be_bytes()).collect();
+    let half = logits().into_iter().flat_map(|v| half::f16::from_f32(v).to_le_bytes());
+    [
+        npy_of("<f4", "False", &single),
+        npy_of(">f8", "True", &double),
+        npy_of("<f2", "False", &half.collect::<Vec<u8>>()),
+    ]
+}
+
+fn tables() -> [RecordBatch; 2] {
+    let logits = logits();
+    let rows = logits.chunks(5).map(|row| Some(row.iter().copied().map(Some)));
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows));
+    let columns = (0..5).map(|column| {
+        let numbers = logits.iter().copied().skip(column).step_by(5);
+        (format!("c{column}"), Arc::new(Float32Array::from_iter_values(numbers)) as ArrayRef)
+    });
+    [
+        RecordBatch::try_from_iter([("logits", lists)]).unwrap(),
+        RecordBatch::try_from_iter(columns).unwrap(),
+    ]
+}
+
+fn arrow_file(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn arrow_stream(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// As [`create`] writes it.
+fn parquet() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let mut writer = create(&path, 5, Dtype::F32).unwrap();
+    let all: Vec<f32> = logits().iter().map(|v| v + 10.0).collect();
+    writer.write_dense(all[..].into()).unwrap();
+    writer.finish().unwrap();
+    fs::read(path).unwrap()
+}
+
+fn safetensors() -> Vec<u8> {
+    let data: Vec<u8> = logits().iter().flat_map(|v| v.to_le_bytes()).collect();
+    let tensor = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![6, 5], &data);
+    safetensors::serialize([("logits", tensor.unwrap())], None).unwrap()
+}
+
+fn csv() -> Vec<u8> {
+    let mut text = "a,b,c,d,e\n".to_owned();
+    for row in logits().chunks(5) {
+        let row: Vec<String> = row.iter().map(f32::to_string).collect();
+        text += &(row.join(",") + "\n");
+    }
+    text.into_bytes()
+}
+
+fn fixture(name: &str) -> Vec<u8> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    fs::read(folder.join(name)).unwrap()
+}
+
+fn arrays() -> Vec<Case> {
+    let case = |name: &str, bytes, oracle| Case {
+        name: name.to_owned(),
+        bytes,
+        read: read_array as fn(&Path) -> _,
+        oracle,
+    };
+    let [plain, fortran, half] = npys();
+    let archive = |array: &[u8]| {
+        zip(&[Member::stored("a.npy", &half), Member::deflated("c.npy", &half), {
+            let mut member = Member::stored("b.npy", array);
+            member.flags = 0;
+            member
+        }])
+    };
+    let packed = zip(&[Member::stored("a.npy", &half), Member::deflated("b.npy", &plain)]);
+    let [lists, columns] = tables();
+    let (npz, stored) = (packed, archive(&fortran));
+    vec![
+        case("plain.npy", plain, Oracle::Reader(oracle::npy)),
+        case("fortran.npy", fortran, Oracle::Reader(oracle::npy)),
+        case("half.npy", half.clone(), Oracle::Reader(oracle::npy)),
+        case("deflated.npz", npz, Oracle::Checksums),
+        case("stored.npz", stored, Oracle::Checksums),
+        case("a.safetensors", safetensors(), Oracle::Reader(oracle::safetensors)),
+        case("a.csv", csv(), Oracle::Reader(oracle::csv)),
+        case("written.parquet", parquet(), Oracle::Reader(oracle::parquet)),
+        case("lists.parquet", fixture("tables/list-none.parquet"), Oracle::Reader(oracle::parquet)),
+        case("half.parquet", fixture("tables/split.parquet"), Oracle::Reader(oracle::parquet)),
+        case("lists.arrow", arrow_file(&lists), Oracle::Reader(oracle::arrow)),
+        case("columns.arrow", arrow_file(&columns), Oracle::Reader(oracle::arrow)),
+        case("lists.arrows", arrow_stream(&lists), Oracle::Reader(oracle::arrow)),
+    ]
+}
+
+fn models() -> Vec<Case> {
+    let case = |name: &str, oracle| Case {
+        name: name.to_owned(),
+        bytes: fixture(name),
+        read: read_head as fn(&Path) -> _,
+        oracle,
+    };
+    vec![
+        case("tiny.pt", Oracle::Checksums),
+        case("module.pt", Oracle::Checksums),
+        case("tiny.safetensors", Oracle::Reader(oracle::safetensors)),
+        case("tiny.onnx", Oracle::Reader(oracle::onnx)),
+        case("matmul.onnx", Oracle::Reader(oracle::onnx)),
+    ]
+}
+
+/// Damages each file many times; what is wrong with any of them.
+fn findings(cases: Vec<Case>) -> Vec<String> {
+    let asked = std::env::var("SHAFER_MUTATIONS").ok();
+    let count = asked.map_or(MUTATIONS, |n| n.parse().expect("SHAFER_MUTATIONS is a number"));
+    let folder = tempfile::tempdir().unwrap();
+    let mut findings = Vec::new();
+    for case in cases {
+        let path = folder.path().join(&case.name);
+        let read = |bytes: &[u8]| {
+            // Some file systems flush a file to disk when it is overwritten.
+            let _ = fs::remove_file(&path);
+            fs::write(&path, bytes).unwrap();
+            catch_unwind(|| (case.read)(&path))
+        };
+        let good = read(&case.bytes).unwrap().unwrap();
+        // The oracle knows the undamaged file, and not any numbers.
+        if let Oracle::Reader(holds) = case.oracle {
+            assert!(holds(&case.bytes, &good), "{}", case.name);
+            let mut other = good.clone();
+            other.values[3] += 0.5;
+            assert!(!holds(&case.bytes, &other), "{}", case.name);
+        }
+        let (mut accepted, mut changed) = (0, 0);
+        for number in 0..count {
+            let mut random = Random((number as u64) << 8 | case.name.len() as u64);
+            let bytes = random.damage(&case.bytes);
+            let problem = match read(&bytes) {
+                Err(_) => "a panic",
+                Ok(Err(_)) => continue,
+                Ok(Ok(found)) => {
+                    accepted += 1;
+                    if found.same(&good) {
+                        continue;
+                    }
+                    changed += 1;
+                    match case.oracle {
+                        Oracle::Reader(holds) if holds(&bytes, &found) => continue,
+                        Oracle::Reader(_) => "numbers that another reader does not find",
+                        Oracle::Checksums => "other numbers in spite of checksums",
+                    }
+                }
+            };
+            let keep = std::env::temp_dir().join(format!("mutation-{number}-{}", case.name));
+            findings.push(format!("{} {number}: {problem}; {}", case.name, keep.display()));
+            fs::write(keep, &bytes).unwrap();
+        }
+        // As many as show that files are damaged where it matters, and where it does not.
+        assert!(accepted > 0 && accepted < count, "{}: {accepted} of {count}", case.name);
+        if matches!(case.oracle, Oracle::Reader(_)) {
+            assert!(changed > 0, "{}: no damage changed a number", case.name);
+        }
+    }
+    findings
+}
+
+#[test]
+fn damaged_arrays() {
+    let findings = findings(arrays());
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+    check_memory();
+}
+
+#[test]
+fn damaged_models() {
+    let findings = findings(models());
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+    check_memory();
+}
+
+fn check_memory() {
+    if let Some(bytes) = shafer_testing::peak_memory() {
+        assert!(bytes < MOST_MEMORY, "{bytes} bytes");
+    }
+}
