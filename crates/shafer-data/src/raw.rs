@@ -83,9 +83,12 @@ impl ArrayReader for RawReader {
     fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
         let size = self.elements.size();
         let n = usize::try_from(self.left / size as u64).unwrap_or(usize::MAX).min(elements);
+        let memory = |_| Error::memory(&self.file);
         let bytes = match self.elements {
-            Elements::Floats { dtype, .. } => block.bytes_mut(dtype, n),
+            Elements::Floats { dtype, .. } => block.bytes_mut(dtype, n).map_err(memory)?,
             Elements::Bytes { .. } => {
+                let more = n.saturating_sub(self.bytes.len());
+                self.bytes.try_reserve_exact(more).map_err(memory)?;
                 self.bytes.resize(n, 0);
                 &mut self.bytes
             }
@@ -104,7 +107,7 @@ impl ArrayReader for RawReader {
             }
             Elements::Bytes { signed } => {
                 let number = |x: u8| if signed { x.cast_signed().into() } else { x.into() };
-                block.set_f32(self.bytes.iter().map(|&x| number(x)));
+                block.set_f32(self.bytes.iter().map(|&x| number(x))).map_err(memory)?;
             }
         }
         if self.left == 0 && self.check_end {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
+use super::NOTE;
 use super::parquet::{Written, failed};
 use crate::{AtomicFile, Error, Result};
 
@@ -85,7 +87,9 @@ fn written(file: AtomicFile, columns: &[(&str, Column)]) -> Written<AtomicFile> 
     let schema = Type::group_type_builder("table")
         .with_fields(fields.collect::<Written<Vec<_>>>()?)
         .build()?;
-    let properties = Arc::new(WriterProperties::builder().build());
+    let note = KeyValue::new(format!("{NOTE}version"), env!("CARGO_PKG_VERSION").to_owned());
+    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![note])).build();
+    let properties = Arc::new(properties);
     let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties)?;
     let mut group = writer.next_row_group()?;
     for (_, values) in columns {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::{Comparison, MethodReport};
+use crate::words::counted;
 
 /// One number of each method.
 pub(super) struct Column {
@@ -131,7 +132,12 @@ impl Comparison {
             columns.remove(last);
             table = self.table(&columns);
         }
-        let mut text = format!("{} rows of {} classes, {}\n", self.rows, self.classes, self.dtype);
+        let mut text = format!(
+            "{} of {}, {}\n",
+            counted(self.rows, "row"),
+            counted(self.classes, "class"),
+            self.dtype
+        );
         text += &table;
         for note in self.notes() {
             text += &note;
