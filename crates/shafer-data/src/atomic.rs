@@ -1,7 +1,7 @@
 //! Files that appear when they are complete.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,8 @@ use crate::{Error, Result};
 const BUFFER: usize = 1 << 20;
 
 /// A file that is written aside, in the same folder, and takes its name on [`commit`](Self::commit).
-/// Until then what was there stays as it is; dropped before, it leaves nothing.
+/// Until then what was there stays as it is; dropped before, it leaves nothing. A file that replaces another
+/// keeps its owner and permissions. What a killed program left is removed when the same file is written again.
 ///
 /// It protects from failures of the program and from full disks, not of the power: it does not wait
 /// until the disk has everything.
@@ -50,8 +51,9 @@ impl AtomicFile {
     pub fn create(path: &Path) -> Result<Self> {
         let label = path.display().to_string();
         // A link stays a link: what it points to is replaced.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        if let Ok(found) = fs::metadata(&target) {
+        let target = followed(path).map_err(|e| Error::io(&label, "follow the link", e))?;
+        let replaced = fs::metadata(&target).ok();
+        if let Some(found) = &replaced {
             if found.is_dir() {
                 return Err(Error::request(&label, "is a folder; name a file in it"));
             }
@@ -66,15 +68,9 @@ impl AtomicFile {
         let mut prefix = OsString::from(".");
         prefix.push(name);
         prefix.push(".tmp");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix);
-        // Temporary files are private; this one is going to be a file like others.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder
-            .tempfile_in(folder(&target))
+        remove_abandoned(folder(&target), &prefix);
+        let (file, temporary) = begin(folder(&target), &prefix, replaced.as_ref())
             .map_err(|e| Error::io(&label, "create a file in its folder", e))?;
-        let (file, temporary) = file.into_parts();
         Ok(Self { label, target, file: BufWriter::with_capacity(BUFFER, file), temporary })
     }
 
@@ -125,6 +121,100 @@ impl AtomicFile {
     pub(crate) fn failed(&self, source: io::Error) -> Error {
         Error::io(&self.label, "write", source)
     }
+}
+
+/// What a path stands for when all links are followed, whether that exists or not.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    /// As many as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+            return Ok(path);
+        }
+        path = folder(&path).join(fs::read_link(&path)?);
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// The number of random characters that end the name of a temporary file.
+const RANDOM: usize = 6;
+
+/// Creates a temporary file and locks it until it is closed, so that another program can tell it from one
+/// that was abandoned.
+fn begin(
+    folder: &Path,
+    prefix: &OsStr,
+    replaced: Option<&Metadata>,
+) -> io::Result<(File, TempPath)> {
+    const ATTEMPTS: usize = 16;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).rand_bytes(RANDOM);
+    // A new file follows the umask. One that replaces another stays private until it has its owner.
+    #[cfg(unix)]
+    if replaced.is_none() {
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    }
+    for _ in 0..ATTEMPTS {
+        let (file, temporary) = builder.tempfile_in(folder)?.into_parts();
+        // Before it was locked, another program may have taken it for abandoned. Some network disks have
+        // no locks.
+        let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        if taken || !temporary.exists() {
+            continue;
+        }
+        if let Some(replaced) = replaced {
+            keep_access(&file, replaced)?;
+        }
+        return Ok((file, temporary));
+    }
+    Err(io::Error::other("other programs remove it"))
+}
+
+/// Removes temporary files of the same name that no program holds. What cannot be removed stays.
+fn remove_abandoned(folder: &Path, prefix: &OsStr) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let ours = |name: &OsStr| {
+        let random = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
+        random.is_some_and(|r| r.len() == RANDOM && r.iter().all(u8::is_ascii_alphanumeric))
+    };
+    for entry in entries.flatten().filter(|entry| ours(&entry.file_name())) {
+        // Opening a pipe would wait for somebody to write to it.
+        if entry.file_type().is_ok_and(|kind| kind.is_file())
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Gives a new file the owner, the group and the permissions of the one that it replaces. Where the system
+/// does not allow the owner or the group, nobody gets more access than before.
+#[cfg(unix)]
+fn keep_access(file: &File, replaced: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+
+    let created = file.metadata()?;
+    if (created.uid(), created.gid()) != (replaced.uid(), replaced.gid())
+        && fchown(file, Some(replaced.uid()), Some(replaced.gid())).is_err()
+    {
+        // A member of the group may give a file to it.
+        let _ = fchown(file, None, Some(replaced.gid()));
+    }
+    let mut mode = replaced.mode() & 0o777;
+    if file.metadata()?.gid() != replaced.gid() {
+        // Members of the new group were others, and those of the old one are.
+        let shared = (mode >> 3) & mode & 0o7;
+        mode = mode & 0o700 | shared << 3 | shared;
+    }
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "as on Unix")]
+fn keep_access(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 fn folder(target: &Path) -> &Path {
@@ -219,7 +309,59 @@ mod tests {
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&path), mode(&plain));
 
+        // The target of a dangling link is created; links in a circle are refused.
+        symlink("absent", folder.path().join("d")).unwrap();
+        AtomicFile::create(&folder.path().join("d")).unwrap().commit().unwrap();
+        assert!(fs::symlink_metadata(folder.path().join("d")).unwrap().is_symlink());
+        assert!(fs::symlink_metadata(folder.path().join("absent")).unwrap().is_file());
+        symlink("circle", folder.path().join("circle")).unwrap();
+        let error = AtomicFile::create(&folder.path().join("circle")).unwrap_err();
+        assert!(error.to_string().ends_with("cannot follow the link: too many links"), "{error}");
+
         let error = AtomicFile::create(Path::new("/dev/null")).unwrap_err();
         assert_eq!(error.to_string(), "/dev/null: is not a file; name a file");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn who_may_read_a_file_stays_the_same() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for mode in [0o600, 0o640, 0o644, 0o666, 0o444] {
+            fs::write(&path, "old").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            // Only the superuser can give files away.
+            let given = chown(&path, Some(1234), Some(5678)).is_ok();
+            let before = fs::metadata(&path).unwrap();
+            assert_eq!(given, (before.uid(), before.gid()) == (1234, 5678));
+            let mut file = AtomicFile::create(&path).unwrap();
+            file.write_all(b"new").unwrap();
+            file.commit().unwrap();
+            let after = fs::metadata(&path).unwrap();
+            assert_eq!(after.mode() & 0o777, mode);
+            assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn abandoned_files_are_removed_and_others_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npy");
+        let others = [".a.npy.tmpAb3", ".a.npy.tmpAb3xY-", ".b.npy.tmpAb3xYz", "a.npy.tmpAb3xYz"];
+        for name in others.iter().chain(&[".a.npy.tmpAb3xYz"]) {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let held = AtomicFile::create(&path).unwrap();
+        let second = AtomicFile::create(&path).unwrap();
+        assert!(held.temporary.exists() && second.temporary.exists());
+        drop((held, second));
+        let (mut left, mut expected) = (names(folder.path()), others.map(str::to_owned));
+        left.sort();
+        expected.sort();
+        assert_eq!(left, expected);
     }
 }

@@ -45,6 +45,16 @@ impl Error {
         Self::Io { file: file.to_owned(), action, source }
     }
 
+    /// The error of rows that memory has no room for.
+    ///
+    /// ```
+    /// let error = shafer_data::Error::memory("logits.npy");
+    /// assert_eq!(error.to_string(), "logits.npy: cannot hold a block of rows: out of memory");
+    /// ```
+    pub fn memory(file: &str) -> Self {
+        Self::io(file, "hold a block of rows", std::io::ErrorKind::OutOfMemory.into())
+    }
+
     pub(crate) fn format(file: &str, problem: impl Into<String>, hint: &'static str) -> Self {
         Self::Format { file: file.to_owned(), problem: problem.into(), hint }
     }

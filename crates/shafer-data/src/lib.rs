@@ -25,6 +25,7 @@ mod npz;
 mod open;
 mod raw;
 mod safetensors;
+mod unchanged;
 mod values;
 mod write;
 
@@ -38,5 +39,5 @@ pub use open::{list, open, open_labels};
 pub use values::{Dtype, Values, ValuesRef};
 pub use write::{
     Column, CsrNpzWriter, CsvWriter, NpyWriter, ParquetWriter, RowWriter, SafetensorsWriter,
-    SparseRows, TableWriter, create, write_table,
+    SparseRows, TableWriter, create, write_table, written_here,
 };

@@ -1,5 +1,6 @@
 //! Where an array is.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -29,28 +30,28 @@ impl Location {
     /// assert_eq!(Location::parse("-").path, None);
     /// assert_eq!(Location::parse(r"C:\scores.npy").name, None);
     /// ```
-    pub fn parse(text: &str) -> Self {
-        if text == "-" {
+    pub fn parse(text: impl AsRef<OsStr>) -> Self {
+        let text = text.as_ref();
+        let bytes = text.as_encoded_bytes();
+        if bytes == b"-" {
             return Self { path: None, name: None };
         }
-        if let Some(name) = text.strip_prefix("-:") {
-            return Self { path: None, name: Some(name.to_owned()) };
+        if let Some((_, name)) = split(text, 1).filter(|_| bytes.starts_with(b"-:")) {
+            return Self { path: None, name: Some(name) };
         }
         let whole = || Self { path: Some(PathBuf::from(text)), name: None };
         if Path::new(text).exists() {
             return whole();
         }
-        let split = |colon: usize| Self {
-            path: Some(PathBuf::from(&text[..colon])),
-            name: Some(text[colon + 1..].to_owned()),
-        };
-        let mut colons = text.rmatch_indices(':').map(|(colon, _)| colon).filter(|&c| c > 0);
-        if let Some(colon) = colons.clone().find(|&colon| Path::new(&text[..colon]).is_file()) {
-            return split(colon);
+        let colons = (1..bytes.len()).rev().filter(|&place| bytes[place] == b':');
+        let mut splits = colons.filter_map(|colon| Some((colon, split(text, colon)?)));
+        let named = |(path, name)| Self { path: Some(path), name: Some(name) };
+        if let Some((_, found)) = splits.clone().find(|(_, (path, _))| path.is_file()) {
+            return named(found);
         }
-        match colons.next() {
-            Some(colon) if !is_drive(text, colon) && !text[colon..].contains(['/', '\\']) => {
-                split(colon)
+        match splits.next() {
+            Some((colon, parts)) if !is_drive(bytes, colon) && !parts.1.contains(['/', '\\']) => {
+                named(parts)
             }
             _ => whole(),
         }
@@ -65,8 +66,25 @@ impl Location {
     }
 }
 
-fn is_drive(text: &str, colon: usize) -> bool {
-    colon == 1 && text.as_bytes()[0].is_ascii_alphabetic()
+fn is_drive(text: &[u8], colon: usize) -> bool {
+    colon == 1 && text[0].is_ascii_alphabetic()
+}
+
+/// What is before and after a colon. `None` if what follows it cannot be a name.
+#[cfg(unix)]
+fn split(text: &OsStr, colon: usize) -> Option<(PathBuf, String)> {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let (path, name) = text.as_bytes().split_at_checked(colon)?;
+    let name = std::str::from_utf8(name.get(1..)?).ok()?;
+    Some((PathBuf::from(OsStr::from_bytes(path)), name.to_owned()))
+}
+
+/// What is before and after a colon. `None` if what follows it cannot be a name.
+#[cfg(not(unix))]
+fn split(text: &OsStr, colon: usize) -> Option<(PathBuf, String)> {
+    let (path, name) = text.to_str()?.split_at_checked(colon)?;
+    Some((PathBuf::from(path), name.get(1..)?.to_owned()))
 }
 
 impl fmt::Display for Location {
@@ -103,6 +121,20 @@ mod tests {
         assert_eq!(parts("-:x"), (None, Some("x".to_owned())));
         assert_eq!(parts(":x"), some(":x", None));
         assert_eq!(parts("é:x"), some("é", Some("x")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn paths_need_not_be_utf_8() {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let location = Location::parse(OsStr::from_bytes(b"a\xff.npz:x"));
+        assert_eq!(location.path.unwrap().as_os_str().as_bytes(), b"a\xff.npz");
+        assert_eq!(location.name.as_deref(), Some("x"));
+        // A name is text, so this is a path.
+        let location = Location::parse(OsStr::from_bytes(b"a.npz:\xff"));
+        assert_eq!(location.path.unwrap().as_os_str().as_bytes(), b"a.npz:\xff");
+        assert_eq!(location.name, None);
     }
 
     #[test]

@@ -82,6 +82,14 @@ impl Archive {
         Ok(self.entries(false)?.iter().filter_map(Entry::info).collect())
     }
 
+    /// Whether its members are these files, uncompressed, in any order.
+    pub(crate) fn stores_exactly(&self, files: &[&str]) -> bool {
+        let is = |member: &Member, file: &str| file.strip_suffix(".npy") == Some(&member.name);
+        self.members.len() == files.len()
+            && files.iter().all(|file| self.members.iter().any(|member| is(member, file)))
+            && self.members.iter().all(|member| member.method == CompressionMethod::Stored)
+    }
+
     /// Opens one array. `NAME:bfloat16` says what the two bytes without a type are.
     pub(crate) fn array(
         self,

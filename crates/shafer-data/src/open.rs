@@ -11,6 +11,7 @@ use crate::npy::{self, BFLOAT16, Header};
 use crate::npz::{self, Archive};
 use crate::raw::fill;
 use crate::safetensors::Tensors;
+use crate::unchanged::Opened;
 use crate::{ArrayInfo, ArrayReader, Error, Location, Result};
 
 /// The formats that are read.
@@ -86,14 +87,16 @@ pub(crate) fn open_for(purpose: Purpose, location: &Location) -> Result<Box<dyn 
     if !regular {
         return open_stream(&label, Box::new(file), purpose, name);
     }
-    match kind(&label, path, &mut file)? {
+    let opened = Opened::new(&label, &file)?;
+    let reader = match kind(&label, path, &mut file)? {
         Kind::Npy => open_npy(&label, file, purpose, name),
         Kind::Npz => Archive::open(&label, file)?.array(purpose, name),
         Kind::Safetensors => Tensors::open(&label, file)?.array(purpose, name),
         Kind::Parquet => columns::open_parquet(&label, file, name),
         Kind::Arrow => columns::open_arrow(&label, file, name),
         Kind::Csv => open_csv_file(&label, file, name),
-    }
+    }?;
+    Ok(opened.watch(reader))
 }
 
 /// Opens an array of integers or of floating-point numbers, such as the true classes of rows. Integers

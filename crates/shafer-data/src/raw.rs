@@ -101,9 +101,12 @@ impl ArrayReader for RawReader {
     fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
         let size = self.elements.size();
         let n = usize::try_from(self.left / size as u64).unwrap_or(usize::MAX).min(elements);
+        let memory = |_| Error::memory(&self.file);
         let bytes = match self.elements {
-            Elements::Floats { dtype, .. } => block.bytes_mut(dtype, n),
+            Elements::Floats { dtype, .. } => block.bytes_mut(dtype, n).map_err(memory)?,
             Elements::Integers { .. } => {
+                let more = (n * size).saturating_sub(self.bytes.len());
+                self.bytes.try_reserve_exact(more).map_err(memory)?;
                 self.bytes.resize(n * size, 0);
                 &mut self.bytes
             }
@@ -122,11 +125,11 @@ impl ArrayReader for RawReader {
             }
             Elements::Integers { size: 1, signed, .. } => {
                 let number = |x: u8| if signed { x.cast_signed().into() } else { x.into() };
-                block.set_f32(self.bytes.iter().map(|&x| number(x)));
+                block.set_f32(self.bytes.iter().map(|&x| number(x))).map_err(memory)?;
             }
             Elements::Integers { signed, big_endian, .. } => {
                 let number = |bytes: &[u8]| integer(bytes, signed, big_endian);
-                block.set_f64(self.bytes.chunks_exact(size).map(number));
+                block.set_f64(self.bytes.chunks_exact(size).map(number)).map_err(memory)?;
             }
         }
         if self.left == 0 && self.check_end {

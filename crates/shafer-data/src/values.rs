@@ -1,5 +1,6 @@
 //! Typed blocks of numbers.
 
+use std::collections::TryReserveError;
 use std::fmt;
 
 use bytemuck::Pod;
@@ -137,31 +138,45 @@ impl Values {
     }
 
     /// Becomes these elements.
-    pub(crate) fn set_f32(&mut self, elements: impl Iterator<Item = f32>) {
+    pub(crate) fn set_f32(
+        &mut self,
+        elements: impl ExactSizeIterator<Item = f32>,
+    ) -> Result<(), TryReserveError> {
         let mut values = match std::mem::take(self) {
             Self::F32(values) => values,
             _ => Vec::new(),
         };
         values.clear();
+        values.try_reserve_exact(elements.len())?;
         values.extend(elements);
         *self = Self::F32(values);
+        Ok(())
     }
 
     /// Becomes these elements.
-    pub(crate) fn set_f64(&mut self, elements: impl Iterator<Item = f64>) {
+    pub(crate) fn set_f64(
+        &mut self,
+        elements: impl ExactSizeIterator<Item = f64>,
+    ) -> Result<(), TryReserveError> {
         let mut values = match std::mem::take(self) {
             Self::F64(values) => values,
             _ => Vec::new(),
         };
         values.clear();
+        values.try_reserve_exact(elements.len())?;
         values.extend(elements);
         *self = Self::F64(values);
+        Ok(())
     }
 
     /// Becomes `n` elements of the given type, and lends their bytes to be filled. What they are
     /// before that is not said: clearing memory that is about to be overwritten costs as much as
     /// reading a file from the page cache.
-    pub(crate) fn bytes_mut(&mut self, dtype: Dtype, n: usize) -> &mut [u8] {
+    pub(crate) fn bytes_mut(
+        &mut self,
+        dtype: Dtype,
+        n: usize,
+    ) -> Result<&mut [u8], TryReserveError> {
         if self.dtype() != dtype {
             *self = Self::new(dtype);
         }
@@ -174,9 +189,10 @@ impl Values {
     }
 }
 
-fn resized<T: Pod>(values: &mut Vec<T>, n: usize) -> &mut [u8] {
+fn resized<T: Pod>(values: &mut Vec<T>, n: usize) -> Result<&mut [u8], TryReserveError> {
+    values.try_reserve_exact(n.saturating_sub(values.len()))?;
     values.resize(n, T::zeroed());
-    bytemuck::cast_slice_mut(values)
+    Ok(bytemuck::cast_slice_mut(values))
 }
 
 /// Borrowed numbers of one of the types.

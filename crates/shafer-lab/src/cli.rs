@@ -1,9 +1,11 @@
 //! The arguments of the command line.
 
+use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use shafer_data::Location;
 
 use crate::behaviour::{FrameChoice, FrameRate, SceneChoice, Units};
 use crate::method::{Choice, MethodArgs};
@@ -27,7 +29,7 @@ pub(crate) struct Cli {
     #[arg(short = 'Q', long, global = true)]
     pub(crate) quiet: bool,
 
-    /// Use this many threads [default: all cores]
+    /// Use this many threads, at most one for each processor [default: all cores]
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<usize>,
 }
@@ -65,16 +67,16 @@ pub(crate) struct Input {
     /// The logits: .npy, .npz, .safetensors, .parquet, .arrow, .csv or - for standard input;
     /// `file.npz:name` names an array, `file.parquet:name` a column
     #[arg(value_name = "IN", required_unless_present = "head")]
-    pub(crate) logits: Option<String>,
+    pub(crate) logits: Option<OsString>,
 
     /// A model instead, whose last linear layer makes logits of --features: .safetensors, .pt or
     /// .onnx; `model.pt:prior.weight` names the layer
     #[arg(long, value_name = "MODEL", conflicts_with = "logits", requires = "features")]
-    pub(crate) head: Option<String>,
+    pub(crate) head: Option<OsString>,
 
     /// What enters that layer, one row of features for each row of logits
     #[arg(long, value_name = "FILE", requires = "head")]
-    pub(crate) features: Option<String>,
+    pub(crate) features: Option<OsString>,
 
     /// The axis that the classes lie along; negative ones count from the end
     #[arg(long, default_value_t = -1, value_name = "A", allow_negative_numbers = true)]
@@ -83,7 +85,7 @@ pub(crate) struct Input {
     /// An array of 0 and 1, of type bool, u8, i8 or of floating point: one for each class, or one for
     /// each logit in the same shape; what has a 0 is masked out, as logits of -inf are
     #[arg(long, value_name = "FILE")]
-    pub(crate) mask: Option<String>,
+    pub(crate) mask: Option<OsString>,
 }
 
 /// Several variables in one row.
@@ -95,10 +97,22 @@ pub(crate) struct Grouping {
     pub(crate) groups: Vec<usize>,
 }
 
+impl Input {
+    /// All files that are read, and standard input as none.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Option<PathBuf>> {
+        let all = [&self.logits, &self.head, &self.features, &self.mask];
+        all.into_iter().flatten().map(|name| Location::parse(name).path)
+    }
+}
+
 impl fmt::Display for Input {
     /// The file that an error is about.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.logits.as_deref().or(self.features.as_deref()).unwrap_or("input"))
+        let named = self.logits.as_ref().or(self.features.as_ref());
+        match named {
+            Some(name) => Path::new(name).display().fmt(f),
+            None => f.write_str("input"),
+        }
     }
 }
 
@@ -123,6 +137,10 @@ pub(crate) struct Sparsify {
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Replace an output that exists and that shafer did not make
+    #[arg(long)]
+    pub(crate) force: bool,
+
     #[command(flatten)]
     pub(crate) grouping: Grouping,
 
@@ -141,15 +159,15 @@ pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// Which row, counted from 0
-    #[arg(short, long, default_value_t = 0, value_name = "I")]
-    pub(crate) row: usize,
+    /// Which row, counted from 0; negative ones count from the end
+    #[arg(short, long, default_value_t = 0, value_name = "I", allow_negative_numbers = true)]
+    pub(crate) row: isize,
 
     /// Names of the classes, one a line
     #[arg(long, value_name = "FILE")]
     pub(crate) class_names: Option<PathBuf>,
 
-    /// Show every class, however many there are
+    /// Show every class, however many there are, and not just the 24 most probable (1000 with --json)
     #[arg(short, long)]
     pub(crate) all: bool,
 
@@ -185,9 +203,13 @@ pub(crate) struct Compare {
     pub(crate) input: Input,
 
     /// Write a page for a browser too: plots, a table that sorts, and rows to step through; it
-    /// needs nothing but itself
+    /// needs nothing but itself; its name ends in .html
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
+
+    /// Replace an output that exists and that shafer did not make
+    #[arg(long)]
+    pub(crate) force: bool,
 
     /// Which methods, in this order, separated by commas; each may have its parameter, as in
     /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p: those of sparsify) [default: all methods,
@@ -436,4 +458,7 @@ pub(crate) struct Predict {
     /// --frame all, of at most 100 frames to step through
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
+    /// Replace an output that exists and that shafer did not make
+    #[arg(long)]
+    pub(crate) force: bool,
 }

@@ -2,39 +2,36 @@
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
-use std::ops::ControlFlow;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use serde::Serialize;
-use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter, Values};
+use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter};
 
 use crate::behaviour::{FrameChoice, JsonPredictions, KeptCounts, PredictionFile};
 use crate::cli::{Cli, Command, Compare, Explain, Input, Predict, Reproduce, Sparsify};
 use crate::explain::Explainer;
 use crate::head::HeadReader;
 use crate::method::{Choice, EVIDENTIAL};
+use crate::one_row::one_row;
+use crate::output::Source;
 use crate::progress::Progress;
 use crate::reproduce::Experiment;
 use crate::sparsify::Output;
-use crate::stream::{Rows, Shape};
+use crate::stream::Rows;
 use crate::terminal::Colours;
-use crate::{behaviour, compare, data, demo, interrupt, report, reproduce, sparsify, terminal};
+use crate::words::counted;
+use crate::{
+    behaviour, compare, data, demo, interrupt, output, report, reproduce, sparsify, terminal,
+};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     interrupt::listen().context("cannot listen for Ctrl-C")?;
-    if let Some(threads) = cli.threads {
-        if threads == 0 {
-            bail!("--threads is 0, but at least one is needed");
-        }
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build_global()
-            .context("cannot start the threads")?;
-    }
+    start_threads(cli.threads)?;
     match &cli.command {
         Command::Demo(arguments) => run_demo(cli, &arguments.out),
         Command::Sparsify(arguments) => run_sparsify(cli, arguments),
@@ -59,6 +56,52 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
 }
 
+/// Starts the threads that compute: later, their failure would end the program.
+fn start_threads(wanted: Option<usize>) -> Result<()> {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = match wanted {
+        Some(0) => bail!("--threads is 0, but at least one is needed"),
+        Some(wanted) if wanted > processors => {
+            let used = counted(processors, "processor");
+            let _ = writeln!(
+                io::stderr(),
+                "shafer: --threads {wanted}: as many threads are used as there are, {used}"
+            );
+            processors
+        }
+        Some(wanted) => wanted,
+        // As many as there are processors, or as the variable of the library says.
+        None => 0,
+    };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .context("cannot start the threads")
+}
+
+/// Prints what was asked for instead of a command: help or the version.
+pub(crate) fn print_help(help: &clap::Error) -> Result<()> {
+    help.print().and_then(|()| io::stdout().flush()).context(STANDARD_OUTPUT)
+}
+
+/// Refuses outputs that are inputs, and those that exist and are not ours.
+fn check_output(
+    input: &Input,
+    others: &[Option<&Path>],
+    output: Option<&Path>,
+    kind: output::Kind,
+    force: bool,
+) -> Result<()> {
+    let Some(output) = output else { return Ok(()) };
+    let paths: Vec<Option<PathBuf>> = input.sources().collect();
+    let sources = paths.iter().map(|path| match path {
+        Some(path) => Source::File(path),
+        None => Source::StandardInput,
+    });
+    let others = others.iter().flatten().map(|path| Source::File(path));
+    output::check(&sources.chain(others).collect::<Vec<_>>(), output, kind, force)
+}
+
 /// Says what went wrong in one line, and gives the exit code for it.
 pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
     let broken_pipe = error.chain().any(|cause| {
@@ -77,9 +120,10 @@ pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
 
 fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let transform = arguments.method.transform()?;
+    let output = arguments.output.as_deref();
+    check_output(&arguments.input, &[], output, output::Kind::Rows, arguments.force)?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
     interrupt::hold();
-    let output = arguments.output.as_deref();
     let output = output.map(|path| create(path, &rows, transform.name())).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
     let temperature = arguments.method.temperature;
@@ -118,38 +162,58 @@ fn create(path: &Path, rows: &Rows, method: &str) -> Result<Output> {
 fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     /// As many classes as a screen has lines.
     const SCREEN: usize = 24;
+    /// As many as a program hardly minds.
+    const LISTED: usize = 1000;
     let transform = arguments.method.transform()?;
     let names = read_class_names(arguments.class_names.as_deref())?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
     let groups = rows.groups().to_vec();
-    let logits = one_row(rows, arguments.row).map_err(|error| about(error, &arguments.input))?;
+    let about = |error| about(error, &arguments.input);
+    let most = match (arguments.all, cli.json) {
+        (true, _) => usize::MAX,
+        (false, true) => LISTED,
+        (false, false) => SCREEN,
+    };
+    Explainer::check_memory(&rows, most).map_err(about)?;
+    let (row, logits) = one_row(rows, arguments.row).map_err(about)?;
     check_class_names(&names, logits.len())?;
     let explainer = Explainer {
-        row: arguments.row,
+        row,
         logits: &logits,
         transform: &*transform,
         temperature: arguments.method.temperature,
         labels: &names,
+        most,
     };
-    let (most, width) = (if arguments.all { usize::MAX } else { SCREEN }, terminal::width());
-    let about = |error| about(error, &arguments.input);
+    let width = terminal::width();
     if groups.len() > 1 {
         let explanation = explainer.groups(&groups, arguments.best).map_err(about)?;
-        return if cli.json {
-            print_json(&explanation)
-        } else {
-            print(&explanation.text(most, width))
-        };
+        return if cli.json { print_json(&explanation) } else { print(&explanation.text(width)) };
     }
     let explanation = explainer.whole().map_err(about)?;
-    if cli.json { print_json(&explanation) } else { print(&explanation.text(most, width)) }
+    if cli.json { print_json(&explanation) } else { print(&explanation.text(width)) }
+}
+
+/// Either none, or one for each class.
+fn check_labels(labels: &[String], classes: usize) -> Result<()> {
+    if labels.is_empty() || labels.len() == classes {
+        return Ok(());
+    }
+    let are = if labels.len() == 1 { "is" } else { "are" };
+    bail!("there {are} {} for {}", counted(labels.len(), "label"), counted(classes, "class"))
 }
 
 fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
-    let names = read_class_names(arguments.class_names.as_deref())?;
+    let names = arguments.class_names.as_deref();
+    let labels = arguments.labels.as_deref().map(Location::parse);
+    let others = [names, labels.as_ref().and_then(|labels| labels.path.as_deref())];
+    let html = arguments.html.as_deref();
+    check_output(&arguments.input, &others, html, output::Kind::Page, arguments.force)?;
+    let names = read_class_names(names)?;
     let rows = open(&arguments.input, &[])?;
     let classes = rows.shape().classes;
     check_class_names(&names, classes)?;
+    compare::check_memory(&rows).map_err(|error| about(error, &arguments.input))?;
     let labels = arguments.labels.as_deref().map(compare::Labels::open).transpose()?;
     interrupt::hold();
     // Before the work, so that a page that cannot be written is known at once.
@@ -262,6 +326,15 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
         [] => &[EVIDENTIAL.parse()?],
         methods => methods,
     };
+    let inputs = [Some(&arguments.scene), arguments.weights.as_ref()];
+    let inputs: Vec<_> = inputs.into_iter().flatten().map(|path| Source::File(path)).collect();
+    let outputs =
+        [(&arguments.output, output::Kind::Prediction), (&arguments.html, output::Kind::Page)];
+    for (path, kind) in outputs {
+        if let Some(path) = path {
+            output::check(&inputs, path, kind, arguments.force)?;
+        }
+    }
     let forecaster = behaviour::Forecaster::new(&behaviour::Request {
         scene: &arguments.scene,
         rate: arguments.fps,
@@ -341,7 +414,8 @@ fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
         return Ok(());
     }
     let line = |run: &report::Drawn| {
-        format!("{}: {}, {} figures\n", run.data_set, run.report.display(), run.figures.len() / 2)
+        let figures = counted(run.figures.len() / 2, "figure");
+        format!("{}: {}, {figures}\n", run.data_set, run.report.display())
     };
     print(&drawn.iter().map(line).collect::<String>())
 }
@@ -361,6 +435,7 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
             let reader = shafer_data::open(&Location::parse(features))?;
             let found = reader.info().to_string();
             let reader = HeadReader::new(reader, head).with_context(|| {
+                let features = Path::new(features).display();
                 format!("{features}: is {found}, but the head takes rows of {wanted} features")
             })?;
             Box::new(reader)
@@ -371,37 +446,8 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
         .and_then(|rows| rows.grouped(groups))
         .with_context(|| input.to_string())?;
     let Some(mask) = &input.mask else { return Ok(rows) };
-    rows.masked(shafer_data::open_mask(&Location::parse(mask))?).map_err(|error| about(error, mask))
-}
-
-/// One row of a file, in double precision.
-fn one_row(rows: Rows, wanted: usize) -> Result<Vec<f64>> {
-    let (shape, count) = (rows.shape(), rows.count());
-    let Shape { classes, inner } = shape;
-    if let Some(count) = count.filter(|&count| wanted >= count) {
-        bail!("there is no row {wanted}: the file has {count}, counted from 0");
-    }
-    let mut row: Option<Vec<f64>> = None;
-    let mut seen = 0;
-    rows.for_each(|block| {
-        let first = block.first;
-        seen = first + block.logits.len() / classes;
-        if wanted >= seen {
-            return Ok(ControlFlow::Continue(()));
-        }
-        let (outer, rest) = ((wanted - first) / inner, (wanted - first) % inner);
-        let places = (0..classes).map(|class| (outer * classes + class) * inner + rest);
-        let logit = |place: usize| match block.logits {
-            _ if !shape.takes_part(block.mask, place) => f64::NEG_INFINITY,
-            Values::F16(v) => v[place].to_f64(),
-            Values::Bf16(v) => v[place].to_f64(),
-            Values::F32(v) => f64::from(v[place]),
-            Values::F64(v) => v[place],
-        };
-        row = Some(places.map(logit).collect());
-        Ok(ControlFlow::Break(()))
-    })?;
-    row.with_context(|| format!("there is no row {wanted}: the file has {seen}, counted from 0"))
+    rows.masked(shafer_data::open_mask(&Location::parse(mask))?)
+        .map_err(|error| about(error, &Path::new(mask).display()))
 }
 
 /// One name a line; none without a file.
@@ -412,19 +458,27 @@ fn read_class_names(path: Option<&Path>) -> Result<Vec<String>> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
+/// Either none, or one for each class.
 fn check_class_names(names: &[String], classes: usize) -> Result<()> {
-    if !names.is_empty() && names.len() != classes {
-        bail!("there are {} names for {classes} classes", names.len());
+    if names.is_empty() || names.len() == classes {
+        return Ok(());
     }
-    Ok(())
+    let are = if names.len() == 1 { "is" } else { "are" };
+    bail!("there {are} {} for {}", counted(names.len(), "name"), counted(classes, "class"))
 }
+
+const STANDARD_OUTPUT: &str = "cannot write to standard output";
 
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(STANDARD_OUTPUT)
 }
 
 pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, value)
+        .map_err(io::Error::from)
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush())
+        .context(STANDARD_OUTPUT)
 }

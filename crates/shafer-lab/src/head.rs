@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 use rayon::prelude::*;
-use shafer_data::{ArrayInfo, ArrayReader, Dtype, HeadWeights, Result, Values};
+use shafer_data::{ArrayInfo, ArrayReader, Dtype, Error, HeadWeights, Result, Values};
 
 /// Reads features and gives logits.
 pub(crate) struct HeadReader {
@@ -38,6 +38,11 @@ impl ArrayReader for HeadReader {
             Values::F32(logits) => logits,
             _ => Vec::new(),
         };
+        let rows = self.block.len() / self.head.features;
+        logits.clear();
+        if logits.try_reserve_exact(rows * self.head.classes).is_err() {
+            return Err(Error::memory("the head's logits"));
+        }
         match &self.block {
             Values::F16(features) => multiply(&self.head, features, f16::to_f32, &mut logits),
             Values::Bf16(features) => multiply(&self.head, features, bf16::to_f32, &mut logits),
@@ -53,14 +58,13 @@ impl ArrayReader for HeadReader {
     }
 }
 
-/// `features * weights + bias`, row by row.
+/// `features * weights + bias`, row by row. `logits` are none before.
 fn multiply<T: Copy + Sync>(
     head: &HeadWeights,
     features: &[T],
     to_f32: impl Fn(T) -> f32 + Sync,
     logits: &mut Vec<f32>,
 ) {
-    logits.clear();
     logits.resize(features.len() / head.features * head.classes, 0.0);
     let rows = logits.par_chunks_mut(head.classes).zip(features.par_chunks(head.features));
     rows.with_min_len(16).for_each(|(logits, features)| {

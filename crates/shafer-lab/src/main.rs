@@ -16,7 +16,10 @@ mod interrupt;
 mod joint;
 mod judge;
 mod many_classes;
+mod memory;
 mod method;
+mod one_row;
+mod output;
 mod page;
 mod paper;
 mod progress;
@@ -27,6 +30,7 @@ mod stream;
 mod summary;
 #[allow(dead_code, reason = "what shows a trained network calls it")]
 mod terminal;
+mod words;
 
 use std::process::ExitCode;
 
@@ -37,7 +41,13 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match commands::run(&cli::Cli::parse()) {
+    let done = match cli::Cli::try_parse() {
+        Ok(cli) => commands::run(&cli),
+        // What is wrong with the arguments; to say so is all that can be done.
+        Err(told) if told.use_stderr() => told.exit(),
+        Err(help) => commands::print_help(&help),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => commands::report_error(&error),
     }

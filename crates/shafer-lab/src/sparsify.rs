@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use half::{bf16, f16};
 use serde::Serialize;
 use shafer::{CompressedRows, Element, Transform, TransformExt};
@@ -19,6 +19,8 @@ use crate::method::EVIDENTIAL;
 use crate::progress::Progress;
 use crate::stream::{Rows, Shape};
 use crate::summary::{GroupSummary, SizeSummary, Tally};
+use crate::words::counted;
+use crate::memory;
 
 /// What became of a file.
 #[derive(Clone, Debug, Serialize)]
@@ -47,6 +49,12 @@ pub(crate) fn sparsify(
     output: Option<Output>,
     progress: Progress,
 ) -> Result<Report> {
+    let classes = rows.shape().classes;
+    let (logit, written) = (rows.dtype().size() + 1, rows.dtype().size() + 4);
+    let a_logit = logit + if output.is_some() { written } else { 0 };
+    let counts = classes.saturating_mul(8);
+    let needed = rows.held().saturating_mul(a_logit).saturating_add(counts);
+    memory::check(needed, &format!("rows of {}", counted(classes, "class")))?;
     let typed = match rows.dtype() {
         Dtype::F16 => typed::<f16>,
         Dtype::Bf16 => typed::<bf16>,
@@ -104,8 +112,12 @@ fn typed<E: Typed>(
     std::thread::scope(|scope| {
         let dense = output.as_ref().map(|output| output.dense);
         let groups = &groups;
-        let writer =
-            output.map(|output| scope.spawn(move || write(output, groups, shape, blocks, &empty)));
+        let writer = output.map(|output| {
+            std::thread::Builder::new()
+                .spawn_scoped(scope, move || write(output, groups, shape, blocks, &empty))
+                .context("cannot start a thread")
+        });
+        let writer = writer.transpose()?;
         let computed = rows.for_each(|block| {
             let logits = E::of(block.logits);
             let array = Array { logits, shape, mask: block.mask, temperature };
@@ -216,9 +228,10 @@ fn write<E: Typed>(
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows of {} classes", self.rows, self.classes)?;
+        let (rows, classes) = (counted(self.rows, "row"), counted(self.classes, "class"));
+        write!(f, "{rows} of {classes}")?;
         if !self.groups.is_empty() {
-            write!(f, " in {} groups", self.groups.len())?;
+            write!(f, " in {}", counted(self.groups.len(), "group"))?;
         }
         writeln!(f, ", {}", self.method)?;
         let Some(kept) = &self.kept else { return writeln!(f, "there are no rows") };
@@ -251,7 +264,8 @@ impl fmt::Display for Report {
             )?;
         }
         let rate = self.rows as f64 / self.seconds.max(1e-9);
-        writeln!(f, "time            {:.2} s, {rate:.0} rows a second", self.seconds)
+        let rate = counted(rate.round() as usize, "row");
+        writeln!(f, "time            {:.2} s, {rate} a second", self.seconds)
     }
 }
 
@@ -264,7 +278,7 @@ fn means(groups: &[GroupSummary]) -> String {
     };
     let mut text = groups.iter().take(LISTED).map(mean).collect::<Vec<_>>().join(", ");
     if groups.len() > LISTED {
-        let _ = write!(text, ", and {} more groups", groups.len() - LISTED);
+        let _ = write!(text, ", and {}", counted(groups.len() - LISTED, "more group"));
     }
     text
 }

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use shafer_data::{ArrayInfo, ArrayReader, Dtype, MaskReader, Values};
 
 use crate::{groups, interrupt};
@@ -37,6 +37,13 @@ impl Shape {
     /// The number of elements that rows can only be read together with.
     pub(crate) fn slab(self) -> usize {
         self.classes * self.inner
+    }
+
+    /// The number of elements of a block.
+    fn block(self) -> usize {
+        // An array without elements has slabs of none.
+        let slab = self.slab().max(1);
+        (BLOCK / slab).max(1) * slab
     }
 
     /// Whether a logit of a block takes part, by a mask with an entry for each class or each logit.
@@ -148,6 +155,13 @@ impl Rows {
         self.count
     }
 
+    /// The number of logits of all blocks that are in memory at the same time: one is read while one waits and
+    /// one is worked on.
+    pub(crate) fn held(&self) -> usize {
+        let three = self.shape.block().saturating_mul(3);
+        self.reader.info().elements().map_or(three, |elements| elements.min(three))
+    }
+
     /// Calls `work` with each block, until it has seen enough.
     pub(crate) fn for_each(
         self,
@@ -158,14 +172,14 @@ impl Rows {
             Some(Mask::Elements(reader)) => (None, Some(reader)),
             None => (None, None),
         };
-        // An array without elements has slabs of none.
-        let slab = self.shape.slab().max(1);
+        let elements = self.shape.block();
         let source = Source { reader: self.reader, mask: mask_reader };
-        let elements = (BLOCK / slab).max(1) * slab;
         let (full, blocks) = sync_channel(1);
         let (empty, used) = sync_channel(3);
         // Not joined if work ends before its time: a pipe may keep it waiting for ever.
-        let reader = std::thread::spawn(move || source.read(elements, &full, &used));
+        let reader = std::thread::Builder::new()
+            .spawn(move || source.read(elements, &full, &used))
+            .context("cannot start a thread")?;
         let mut first = 0;
         loop {
             let buffer: Buffer = match blocks.recv_timeout(PATIENCE) {

@@ -242,6 +242,22 @@ impl Belief {
         self.net().map(|weight| self.normalised(weight).min(1.0)).collect()
     }
 
+    /// The plausibility of one class, `O(1)`: what [`contour`](Self::contour) has for it.
+    ///
+    /// ```
+    /// use shafer::{Belief, Evidence};
+    ///
+    /// let belief = Belief::new(&Evidence::from_logits(&[1.0, -1.0])?);
+    /// assert_eq!(belief.class_plausibility(1)?, belief.contour()[1]);
+    /// assert!(belief.class_plausibility(2).is_err());
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    pub fn class_plausibility(&self, class: usize) -> Result<f64> {
+        self.check(class)?;
+        let weight = self.evidence.positive()[class] - self.evidence.negative()[class];
+        Ok(self.normalised(weight).min(1.0))
+    }
+
     /// The probabilities of equation 2, the normalised [`contour`](Self::contour): softmax of the
     /// logits that the evidence came from.
     ///

@@ -91,7 +91,8 @@ impl ArrayReader for ColumnsReader {
     fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
         let n = elements.min(self.left);
         let size = self.info.dtype.size();
-        let bytes = block.bytes_mut(self.info.dtype, n);
+        let memory = |_| Error::memory(&self.label);
+        let bytes = block.bytes_mut(self.info.dtype, n).map_err(memory)?;
         let mut rest = &mut *bytes;
         while !rest.is_empty() {
             if self.used == self.together.len() {

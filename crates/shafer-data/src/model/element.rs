@@ -59,7 +59,8 @@ pub(super) fn read_floats(
     // In blocks, so that the bytes are not held beside the values.
     const BLOCK: usize = 1 << 16;
     let mut block = vec![0; BLOCK.min(count.saturating_mul(dtype.size()))];
-    let mut values = Vec::with_capacity(count);
+    let mut values = Vec::new();
+    values.try_reserve_exact(count)?;
     while values.len() < count {
         let n = (BLOCK / dtype.size()).min(count - values.len());
         let bytes = &mut block[..n * dtype.size()];

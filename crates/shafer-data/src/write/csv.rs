@@ -7,6 +7,8 @@ use std::path::Path;
 use super::{Compressed, Form, RowWriter, SparseRows};
 use crate::{AtomicFile, Dtype, Result, ValuesRef};
 
+pub(super) const HEADER: &[u8] = b"row,class,probability\n";
+
 /// Writes a line `row,class,probability` for every kept class, after a line with these names.
 /// Rows and classes are counted from 0, and numbers have the digits that it takes to read them back.
 ///
@@ -35,7 +37,7 @@ impl CsvWriter {
     pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Self> {
         let form = Form::new(path, classes, dtype)?;
         let mut file = AtomicFile::create(path)?;
-        file.write_all(b"row,class,probability\n").map_err(|e| file.failed(e))?;
+        file.write_all(HEADER).map_err(|e| file.failed(e))?;
         Ok(Self { file, form, rows: 0, compressed: Compressed::default() })
     }
 

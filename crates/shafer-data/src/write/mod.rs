@@ -6,6 +6,7 @@ mod csv;
 mod npy;
 mod npz;
 mod parquet;
+mod recognise;
 mod safetensors;
 mod table;
 mod zip;
@@ -19,10 +20,14 @@ pub use self::csv::CsvWriter;
 pub use self::parquet::ParquetWriter;
 pub use npy::NpyWriter;
 pub use npz::CsrNpzWriter;
+pub use recognise::written_here;
 pub use safetensors::SafetensorsWriter;
 pub use table::{Column, TableWriter, write_table};
 
 use crate::{Dtype, Error, Result, ValuesRef};
+
+/// What the keys of the metadata begin with that tables get.
+const NOTE: &str = "shafer.";
 
 /// Some rows of a CSR matrix: row `i` has `values[indptr[i]..indptr[i + 1]]` in the columns
 /// `indices[indptr[i]..indptr[i + 1]]`.

@@ -97,7 +97,8 @@ impl RowWriter for NpyWriter {
         let step = (BLOCK / classes).max(1);
         for first in (0..rows.count()).step_by(step) {
             let last = rows.count().min(first + step);
-            let bytes = dense.bytes_mut(dtype, (last - first) * classes);
+            let memory = |_| Error::memory(self.file.label());
+            let bytes = dense.bytes_mut(dtype, (last - first) * classes).map_err(memory)?;
             // The zero of every type is of bytes that are 0.
             bytes.fill(0);
             let ends = rows.indptr[first..=last].windows(2);

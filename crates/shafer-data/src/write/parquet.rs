@@ -15,7 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use super::{Compressed, Form, RowWriter, SparseRows};
+use super::{Compressed, Form, NOTE, RowWriter, SparseRows};
 use crate::{AtomicFile, Dtype, Error, Result, ValuesRef};
 
 /// A group of rows is held until it has this many values. As there can be 32,767 groups, a file can
@@ -118,7 +118,7 @@ impl ParquetWriter {
     /// ```
     #[must_use]
     pub fn noted(mut self, key: &str, value: &str) -> Self {
-        let note = KeyValue::new(format!("shafer.{key}"), value.to_owned());
+        let note = KeyValue::new(format!("{NOTE}{key}"), value.to_owned());
         self.writer.append_key_value_metadata(note);
         self
     }

@@ -8,6 +8,9 @@ use super::{Form, RowWriter, SparseRows, little_endian};
 use crate::atomic::Spill;
 use crate::{AtomicFile, Dtype, Result, ValuesRef};
 
+/// The names of the tensors, sorted.
+pub(super) const NAMES: [&str; 3] = ["indices", "indptr", "values"];
+
 /// The tensors of a CSR matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {

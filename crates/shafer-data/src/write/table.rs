@@ -6,10 +6,12 @@ use std::sync::Arc;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
+use super::NOTE;
 use super::parquet::{Written, failed};
 use crate::{AtomicFile, Error, Result};
 
@@ -131,8 +133,9 @@ fn begun(
     let schema = Type::group_type_builder("table")
         .with_fields(fields.collect::<Written<Vec<_>>>()?)
         .build()?;
-    let properties = Arc::new(WriterProperties::builder().build());
-    SerializedFileWriter::new(file, Arc::new(schema), properties)
+    let note = KeyValue::new(format!("{NOTE}version"), env!("CARGO_PKG_VERSION").to_owned());
+    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![note])).build();
+    SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
 }
 
 fn add_group(

@@ -44,7 +44,7 @@ pub(crate) fn page(predictions: &[Prediction], of: usize) -> Result<String> {
     let scripts = predictions.len() > 1;
     let script = if scripts { format!("<script>\n{SCRIPT}</script>") } else { String::new() };
     let title = format!("{}: where pedestrians go", first.scene);
-    let body = filled(
+    let body = filled!(
         PAGE,
         &[
             ("scene", &escaped(&first.scene)),

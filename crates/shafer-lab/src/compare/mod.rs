@@ -29,11 +29,12 @@ use shafer::{
 use shafer_data::Dtype;
 
 use crate::groups::in_file;
-use crate::interrupt;
 use crate::progress::Progress;
 use crate::sparsify::Typed;
 use crate::stream::{Rows, Shape};
 use crate::summary::SizeSummary;
+use crate::words::counted;
+use crate::{interrupt, memory};
 
 use curve::{Curve, Curves};
 pub(crate) use html::html;
@@ -73,6 +74,16 @@ pub(crate) struct Comparison {
     /// Rows to look at. They are for the page: thousands of lines of them would bury the numbers.
     #[serde(skip)]
     sample: Sample,
+}
+
+/// Fails if memory has no room to compare methods on these rows.
+pub(crate) fn check_memory(rows: &Rows) -> Result<()> {
+    /// Of each class: what a row is measured by, the counts of each method, and the rows to look at.
+    const A_CLASS: usize = 256;
+    let classes = rows.shape().classes;
+    let read = rows.held().saturating_mul(rows.dtype().size() + 1);
+    let bytes = read.saturating_add(classes.saturating_mul(A_CLASS));
+    memory::check(bytes, &format!("rows of {}", counted(classes, "class")))
 }
 
 /// What one method makes of a file. Means are over the rows that it gives a distribution for, and

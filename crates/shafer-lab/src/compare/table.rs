@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::{Comparison, MethodReport};
 use crate::many_classes;
 use crate::method::EVIDENTIAL;
+use crate::words::counted;
 
 /// One number of each method.
 pub(super) struct Column {
@@ -208,7 +209,12 @@ impl Comparison {
             columns.remove(last);
             table = self.table(&columns);
         }
-        let mut text = format!("{} rows of {} classes, {}\n", self.rows, self.classes, self.dtype);
+        let mut text = format!(
+            "{} of {}, {}\n",
+            counted(self.rows, "row"),
+            counted(self.classes, "class"),
+            self.dtype
+        );
         text += &table;
         for note in self.notes() {
             text += &note;

@@ -6,10 +6,14 @@ use std::ops::Range;
 
 use anyhow::Result;
 use serde::Serialize;
-use shafer::{Belief, Evidence, Logits, Product, Softmax, Transform, TransformExt};
+use shafer::{
+    Belief, CompressedRows, Evidence, Logits, Product, Softmax, Transform, TransformExt,
+};
 
 use crate::groups::in_file;
-use crate::joint;
+use crate::stream::Rows;
+use crate::words::counted;
+use crate::{joint, memory};
 
 /// What the evidence says about a row, and what a transform makes of it.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +40,8 @@ pub(crate) struct Explanation {
     pub(crate) vacuous: bool,
     /// The most probable first.
     pub(crate) classes: Vec<ClassExplanation>,
+    /// How many less probable classes there are besides these.
+    pub(crate) left_out: usize,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -93,50 +99,59 @@ pub(crate) struct Explainer<'a> {
     pub(crate) temperature: f64,
     /// As many as logits, or none.
     pub(crate) labels: &'a [String],
+    /// How many classes to list.
+    pub(crate) most: usize,
 }
 
 impl Explainer<'_> {
+    /// Fails if memory has no room to explain a row of these with so many classes listed.
+    pub(crate) fn check_memory(rows: &Rows, most: usize) -> Result<()> {
+        /// A class as numbers and as text.
+        const LISTED: usize = 1 << 10;
+        let classes = rows.shape().classes;
+        // What is read, the row, what is kept, and the weights of evidence for and against each class.
+        let read = rows.held().saturating_mul(rows.dtype().size() + 1);
+        let bytes = read
+            .saturating_add(classes.saturating_mul(6 * size_of::<f64>()))
+            .saturating_add(most.min(classes).saturating_mul(LISTED));
+        memory::check(bytes, &format!("rows of {}", counted(classes, "class")))
+    }
+
     /// The row as one variable.
     pub(crate) fn whole(self) -> Result<Explanation> {
         let whole = 0..self.logits.len();
-        self.one().map_err(|error| in_file(error, self.row, 0, &[whole]))
+        let explained = self.one().map_err(|error| in_file(error, self.row, 0, &[whole]));
+        Ok(explained?.0)
     }
 
     /// The row as several variables, and so many of the best joint classes.
     pub(crate) fn groups(self, groups: &[Range<usize>], best: usize) -> Result<GroupedExplanation> {
-        let mut explanations = Vec::with_capacity(groups.len());
+        let (mut explanations, mut kept) = (Vec::new(), Vec::new());
         for (number, group) in groups.iter().enumerate() {
             let labels = self.labels.get(group.clone()).unwrap_or_default();
             let part = Self { logits: &self.logits[group.clone()], labels, ..self };
             let part = part.one().map_err(|error| in_file(error, self.row, number, groups))?;
-            explanations.push(part);
+            explanations.push(part.0);
+            kept.push(part.1);
         }
         Ok(GroupedExplanation {
             row: self.row,
             method: self.transform.name(),
-            joint: self.joint(&explanations, groups, best)?,
+            joint: self.joint(&kept, groups, best)?,
             groups: explanations,
         })
     }
 
     fn joint(
         self,
-        explanations: &[Explanation],
+        kept: &[CompressedRows<f64>],
         groups: &[Range<usize>],
         best: usize,
     ) -> Result<JointExplanation> {
-        let kept = |explanation: &Explanation| {
-            let kept = explanation.classes.iter().filter(|class| class.kept);
-            let mut kept: Vec<_> =
-                kept.map(|class| (class.class as u32, class.probability)).collect();
-            kept.sort_by_key(|&(class, _)| class);
-            kept.into_iter().unzip()
-        };
-        let rows: Vec<(Vec<u32>, Vec<f64>)> = explanations.iter().map(kept).collect();
-        let rows: Vec<(usize, &[u32], &[f64])> = rows
+        let rows: Vec<(usize, &[u32], &[f64])> = kept
             .iter()
             .zip(groups)
-            .map(|((classes, values), group)| (group.len(), &classes[..], &values[..]))
+            .map(|(kept, group)| (group.len(), kept.indices(), kept.values()))
             .collect();
         let label =
             |(class, group): (&usize, &Range<usize>)| self.labels.get(group.start + class).cloned();
@@ -147,60 +162,70 @@ impl Explainer<'_> {
         });
         Ok(JointExplanation {
             classes: groups.iter().map(|group| group.len() as f64).product(),
-            kept: explanations.iter().map(|explanation| explanation.kept as f64).product(),
+            kept: kept.iter().map(|kept| kept.indices().len() as f64).product(),
             best: best.collect(),
         })
     }
 
-    fn one(self) -> shafer::Result<Explanation> {
-        let Self { row, logits, transform, temperature, labels } = self;
+    /// The explanation, and what is kept. Softmax is dropped before the weights of evidence are computed, so
+    /// that memory holds at most two more arrays of the length of the row.
+    fn one(self) -> shafer::Result<(Explanation, CompressedRows<f64>)> {
+        let Self { row, logits, transform, temperature, labels, most } = self;
         let input = Logits::row(logits)?.temperature(temperature)?;
-        let mut softmax = vec![0.0; logits.len()];
-        Softmax.dense(&input, &mut softmax)?;
+        let listed = largest(logits, most);
         let compressed = transform.compressed(&input)?;
         let (kept, values) = compressed.row(0).unwrap_or_default();
 
+        let mut softmax = vec![0.0; logits.len()];
+        Softmax.dense(&input, &mut softmax)?;
+        let probabilities: Vec<f64> = listed.iter().map(|&class| softmax[class]).collect();
+        let softmax_effective_classes = effective_classes(&softmax);
+        let softmax_mass_kept = kept.iter().map(|&class| softmax[class as usize]).sum();
+        // Summed and not subtracted from 1, so that a mass near 0 keeps its digits.
+        kept.iter().for_each(|&class| softmax[class as usize] = 0.0);
+        let softmax_mass_dropped = softmax.iter().sum();
+        drop(softmax);
+
         // Dividing logits by the temperature divides the weights of evidence.
-        let scaled: Vec<f64> = logits.iter().map(|l| l / temperature).collect();
-        let evidence = Evidence::from_logits(&scaled)?;
-        let belief = Belief::new(&evidence);
-        let (singletons, contour) = (belief.singletons(), belief.contour());
-        let mut classes: Vec<ClassExplanation> = (0..logits.len())
-            .map(|class| {
-                let place = kept.binary_search(&(class as u32)).ok();
-                let finite = logits[class].is_finite();
-                ClassExplanation {
-                    class,
-                    label: labels.get(class).cloned(),
-                    logit: finite.then_some(logits[class]),
-                    weight: finite.then(|| evidence.positive()[class] - evidence.negative()[class]),
-                    belief: singletons[class],
-                    plausibility: contour[class],
-                    softmax: softmax[class],
-                    probability: place.map_or(0.0, |place| values[place]),
-                    kept: place.is_some(),
-                }
-            })
-            .collect();
-        let softmax_mass = |kept| {
-            classes.iter().filter(|class| class.kept == kept).map(|class| class.softmax).sum()
+        let evidence = if temperature == 1.0 {
+            Evidence::from_logits(logits)?
+        } else {
+            Evidence::from_logits(&logits.iter().map(|l| l / temperature).collect::<Vec<_>>())?
         };
-        let (softmax_mass_kept, softmax_mass_dropped) = (softmax_mass(true), softmax_mass(false));
-        classes.sort_by(|a, b| b.softmax.total_cmp(&a.softmax).then(a.class.cmp(&b.class)));
-        Ok(Explanation {
+        let belief = Belief::from(evidence);
+        let evidence = belief.evidence();
+        let mut classes = Vec::with_capacity(listed.len());
+        for (&class, softmax) in listed.iter().zip(probabilities) {
+            let finite = logits[class].is_finite();
+            let place = kept.binary_search(&(class as u32)).ok();
+            classes.push(ClassExplanation {
+                class,
+                label: labels.get(class).cloned(),
+                logit: finite.then_some(logits[class]),
+                weight: finite.then(|| evidence.positive()[class] - evidence.negative()[class]),
+                belief: belief.singleton(class)?,
+                plausibility: belief.class_plausibility(class)?,
+                softmax,
+                probability: place.map_or(0.0, |place| values[place]),
+                kept: place.is_some(),
+            });
+        }
+        let explanation = Explanation {
             row,
             method: transform.name(),
             kept: kept.len(),
             kept_above_one_percent: values.iter().filter(|&&p| p > 0.01).count(),
             effective_classes: effective_classes(values),
-            softmax_effective_classes: effective_classes(&softmax),
+            softmax_effective_classes,
             softmax_mass_kept,
             softmax_mass_dropped,
             ignorance: belief.ignorance(),
             internal_conflict: belief.internal_conflict(),
             vacuous: evidence.is_vacuous(),
+            left_out: logits.len() - classes.len(),
             classes,
-        })
+        };
+        Ok((explanation, compressed))
     }
 }
 
@@ -208,6 +233,23 @@ impl Explainer<'_> {
 fn effective_classes(distribution: &[f64]) -> f64 {
     let terms = distribution.iter().filter(|&&p| p > 0.0).map(|p| -p * p.ln());
     terms.sum::<f64>().exp()
+}
+
+/// The places of at most so many of the largest numbers, in order; the first of equal ones come first.
+fn largest(numbers: &[f64], most: usize) -> Vec<usize> {
+    let order = |a: &usize, b: &usize| numbers[*b].total_cmp(&numbers[*a]).then(a.cmp(b));
+    let most = most.min(numbers.len());
+    let mut places = Vec::with_capacity(2 * most);
+    for place in 0..numbers.len() {
+        if places.len() == 2 * most && most > 0 {
+            places.select_nth_unstable_by(most - 1, order);
+            places.truncate(most);
+        }
+        places.push(place);
+    }
+    places.sort_unstable_by(order);
+    places.truncate(most);
+    places
 }
 
 #[cfg(test)]
@@ -218,7 +260,7 @@ mod tests {
 
     fn explainer<'a>(logits: &'a [f64], labels: &'a [String]) -> Explainer<'a> {
         const TRANSFORM: &dyn Transform = &Softmax;
-        Explainer { row: 3, logits, transform: TRANSFORM, temperature: 1.0, labels }
+        Explainer { row: 3, logits, transform: TRANSFORM, temperature: 1.0, labels, most: 100 }
     }
 
     #[test]
@@ -280,5 +322,28 @@ mod tests {
         let error = explainer(&masked, &[]).groups(&[0..2, 2..4], 5).unwrap_err();
         let error = format!("{error:#}");
         assert!(error.starts_with("group 1 (classes 2 to 3): row 3: "), "{error}");
+    }
+
+    /// What is listed does not depend on how many are, and nor does the rest; against a plain sort.
+    #[test]
+    fn the_most_probable_are_listed() {
+        let logits: Vec<f64> = (0..500).map(|i| f64::from(i * 7919 % 97)).collect();
+        let transform = Evidential::default();
+        let explained = |most| {
+            let explainer = Explainer { transform: &transform, most, ..explainer(&logits, &[]) };
+            explainer.whole().unwrap()
+        };
+        let all = explained(usize::MAX);
+        let mut order: Vec<usize> = (0..500).collect();
+        order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]).then(a.cmp(&b)));
+        assert_eq!(all.classes.iter().map(|c| c.class).collect::<Vec<_>>(), order);
+        assert_eq!((all.left_out, all.kept), (0, all.classes.iter().filter(|c| c.kept).count()));
+        for most in [0, 1, 7, 249, 250, 499, 500] {
+            let some = explained(most);
+            assert_eq!((some.classes.len(), some.left_out), (most, 500 - most));
+            let lines = |e: &Explanation| format!("{:?}", &e.classes[..most]);
+            assert_eq!(lines(&some), lines(&all));
+            assert_eq!(some.kept, all.kept);
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::joint::count_text;
 use crate::many_classes;
 use crate::method::EVIDENTIAL;
 use crate::terminal::bar;
+use crate::words::counted;
 
 /// The widest bar, in characters.
 const BAR: usize = 24;
@@ -17,13 +18,13 @@ const BAR: usize = 24;
 const SHORTEST_BAR: usize = 4;
 
 impl Explanation {
-    /// At most `most` classes, in lines of `width` characters.
-    pub(crate) fn text(&self, most: usize, width: usize) -> String {
-        format!("row {}: {}", self.row, self.body(most, width))
+    /// In lines of `width` characters.
+    pub(crate) fn text(&self, width: usize) -> String {
+        format!("row {}: {}", self.row, self.body(width))
     }
 
-    fn body(&self, most: usize, width: usize) -> String {
-        let rows = self.classes.iter().take(most).map(|class| {
+    fn body(&self, width: usize) -> String {
+        let rows = self.classes.iter().map(|class| {
             let name = class.label.clone().unwrap_or_else(|| class.class.to_string());
             let logit = class.logit.map_or_else(|| "masked".to_owned(), |x| format!("{x:.3}"));
             let cells = vec![
@@ -39,19 +40,18 @@ impl Explanation {
         });
         let header =
             ["class", "logit", "weight", "belief", "plausibility", "softmax", "probability"];
+        let classes = self.classes.len() + self.left_out;
         let mut text = format!(
-            "{} keeps {} of {} classes\n{}",
+            "{} keeps {} of {}\n{}",
             self.method,
             self.kept,
-            self.classes.len(),
+            counted(classes, "class"),
             table(&header, &rows.collect::<Vec<_>>(), width)
         );
-        if self.classes.len() > most {
-            let _ = writeln!(
-                text,
-                "{} less probable classes are not shown; --all shows them",
-                self.classes.len() - most
-            );
+        if self.left_out > 0 {
+            let others = counted(self.left_out, "less probable class");
+            let are = if self.left_out == 1 { "is" } else { "are" };
+            let _ = writeln!(text, "{others} {are} not shown; --all shows every class");
         }
         let _ = writeln!(
             text,
@@ -68,8 +68,7 @@ impl Explanation {
             self.internal_conflict
         );
         if self.method == EVIDENTIAL
-            && let Some(hint) =
-                many_classes::hint(self.classes.len(), self.kept as f64, self.effective_classes)
+            && let Some(hint) = many_classes::hint(classes, self.kept as f64, self.effective_classes)
         {
             let _ = writeln!(text, "hint: {hint}");
         }
@@ -81,11 +80,11 @@ impl Explanation {
 }
 
 impl GroupedExplanation {
-    /// At most `most` classes of each group, in lines of `width` characters.
-    pub(crate) fn text(&self, most: usize, width: usize) -> String {
+    /// In lines of `width` characters.
+    pub(crate) fn text(&self, width: usize) -> String {
         let mut text = String::new();
         for (number, group) in self.groups.iter().enumerate() {
-            let _ = writeln!(text, "row {}, group {number}: {}", self.row, group.body(most, width));
+            let _ = writeln!(text, "row {}, group {number}: {}", self.row, group.body(width));
         }
         text + &self.joint.text(width)
     }
@@ -160,18 +159,19 @@ mod tests {
             transform: &transform,
             temperature: 1.0,
             labels: &[],
+            most: 3,
         };
         let explanation = explainer.whole().unwrap();
         for width in [76, 80, 100, 200] {
-            let text = explanation.text(3, width);
+            let text = explanation.text(width);
             assert!(text.starts_with("row 3: evidential keeps 1 of 4 classes\n┌"));
-            assert!(text.contains("1 less probable classes are not shown"));
+            assert!(text.contains("1 less probable class is not shown"));
             let table = text.lines().filter(|line| line.starts_with(['│', '┌']));
             assert!(table.clone().all(|line| line.chars().count() <= width), "{text}");
             let bar = text.matches('█').count();
             assert!(bar <= BAR && (width < 80 || bar >= SHORTEST_BAR), "{text}");
         }
-        let text = explanation.text(3, 80);
+        let text = explanation.text(80);
         assert!(
             text.contains("mass kept 0.8668, dropped 0.1332; kept classes above 1%: 1\n"),
             "{text}"
@@ -184,9 +184,9 @@ mod tests {
         let mut many = vec![0.0; 2000];
         many[..1000].fill(1.0);
         many[0] = 40.0;
-        let text = Explainer { logits: &many, ..explainer }.whole().unwrap().text(3, 80);
+        let text = Explainer { logits: &many, ..explainer }.whole().unwrap().text(80);
         assert!(text.contains("hint: evidential keeps 1000 classes, but the effective"), "{text}");
-        let text = explainer.groups(&[0..2, 2..4], 10).unwrap().text(3, 80);
+        let text = explainer.groups(&[0..2, 2..4], 10).unwrap().text(80);
         assert!(text.starts_with("row 3, group 0: evidential keeps 1 of 2 classes\n"), "{text}");
         assert!(text.contains("together: 1 of 4 joint classes are kept\n"), "{text}");
         assert!(text.contains("│1, 1"), "{text}");

@@ -134,7 +134,7 @@ impl Pages {
     pub(super) fn next(&mut self) -> Result<Option<Page>> {
         while self.left > 0 {
             let header = self.header()?;
-            let mut packed = vec![0; header.packed];
+            let mut packed = self.room(header.packed)?;
             let got = read_at(&self.file, self.at, &mut packed)
                 .map_err(|e| Error::io(&self.place.label, "read", e))?;
             if got < header.packed {
@@ -153,6 +153,14 @@ impl Pages {
             return Ok(Some(Page { kind, values, encoding, bytes }));
         }
         Ok(None)
+    }
+
+    /// So many bytes, if memory has room for them.
+    fn room(&self, size: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(size).map_err(|_| Error::memory(&self.place.label))?;
+        bytes.resize(size, 0);
+        Ok(bytes)
     }
 
     fn header(&mut self) -> Result<Header> {
@@ -189,7 +197,7 @@ impl Pages {
             _ => (0, self.codec),
         };
         let Some(codec) = codec else { return Ok(packed) };
-        let mut bytes = vec![0; header.unpacked];
+        let mut bytes = self.room(header.unpacked)?;
         let parts = packed.split_at_checked(levels).zip(bytes.split_at_mut_checked(levels));
         let Some(((levels, packed), (first, rest))) = parts else {
             return Err(self.place.damaged("has a page that is shorter than its levels"));

@@ -1,0 +1,67 @@
+//! Files that are written to while they are read.
+
+use std::fs::File;
+use std::io;
+use std::time::SystemTime;
+
+use crate::{ArrayInfo, ArrayReader, Error, Result, Values};
+
+/// A file as it was when it was opened. A file that is replaced by renaming another one over it is not
+/// changed: what was opened stays whole, and is read to its end.
+pub(crate) struct Opened {
+    label: String,
+    file: File,
+    stamp: (u64, Option<SystemTime>),
+}
+
+impl Opened {
+    pub(crate) fn new(label: &str, file: &File) -> Result<Self> {
+        let io = |e| Error::io(label, "read", e);
+        let file = file.try_clone().map_err(io)?;
+        let stamp = stamp(&file).map_err(io)?;
+        Ok(Self { label: label.to_owned(), file, stamp })
+    }
+
+    /// Fails if the size or the modification time is another than when the file was opened.
+    fn check(&self) -> Result<()> {
+        let now = stamp(&self.file).map_err(|e| Error::io(&self.label, "read", e))?;
+        if now == self.stamp {
+            return Ok(());
+        }
+        let problem = "was written to while it was read";
+        Err(Error::format(&self.label, problem, "run again when nothing writes to it"))
+    }
+
+    /// The same array, whose reader fails once the file has changed.
+    pub(crate) fn watch(self, reader: Box<dyn ArrayReader>) -> Box<dyn ArrayReader> {
+        Box::new(Watched { opened: self, reader })
+    }
+}
+
+fn stamp(file: &File) -> io::Result<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata()?;
+    // Some systems have no modification time.
+    Ok((metadata.len(), metadata.modified().ok()))
+}
+
+struct Watched {
+    opened: Opened,
+    reader: Box<dyn ArrayReader>,
+}
+
+impl ArrayReader for Watched {
+    fn info(&self) -> &ArrayInfo {
+        self.reader.info()
+    }
+
+    fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
+        let read = self.reader.read(elements, block);
+        // First: a file that changes looks truncated or damaged, too.
+        self.opened.check()?;
+        read
+    }
+
+    fn share_read(&self) -> Option<f64> {
+        self.reader.share_read()
+    }
+}
