@@ -11,6 +11,7 @@ use clap::CommandFactory as _;
 use serde::Serialize;
 use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter, Values};
 
+use crate::columns::Taken;
 use crate::cli::{Cli, Command, Compare, Explain, Input, Predict, Reproduce, Sparsify};
 use crate::explain::Explainer;
 use crate::head::HeadReader;
@@ -20,7 +21,7 @@ use crate::reproduce::Experiment;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
 use crate::terminal::Colours;
-use crate::{behaviour, compare, data, demo, interrupt, report, reproduce, sparsify, terminal};
+use crate::{behaviour, columns, compare, data, demo, interrupt, report, reproduce, sparsify, terminal};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -77,6 +78,7 @@ pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
 fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let transform = arguments.method.transform()?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
+    let taken = Taken::of(&rows);
     interrupt::hold();
     let output = arguments.output.as_deref();
     let output = output.map(|path| create(path, &rows, transform.name())).transpose()?;
@@ -85,11 +87,11 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let report = sparsify::sparsify(rows, &*transform, temperature, output, progress)
         .map_err(|error| about(error, &arguments.input))?;
     if cli.json {
-        print_json(&report)
+        print_json(&taken.beside(&report))
     } else if cli.quiet {
         Ok(())
     } else {
-        print(&report.to_string())
+        print(&format!("{report}{taken}"))
     }
 }
 
@@ -120,7 +122,7 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     let transform = arguments.method.transform()?;
     let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
-    let groups = rows.groups().to_vec();
+    let (groups, taken) = (rows.groups().to_vec(), Taken::of(&rows));
     let logits = one_row(rows, arguments.row).map_err(|error| about(error, &arguments.input))?;
     if !labels.is_empty() && labels.len() != logits.len() {
         bail!("there are {} labels for {} classes", labels.len(), logits.len());
@@ -137,19 +139,23 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     if groups.len() > 1 {
         let explanation = explainer.groups(&groups, arguments.best).map_err(about)?;
         return if cli.json {
-            print_json(&explanation)
+            print_json(&taken.beside(&explanation))
         } else {
-            print(&explanation.text(most, width))
+            print(&(explanation.text(most, width) + &taken.to_string()))
         };
     }
     let explanation = explainer.whole().map_err(about)?;
-    if cli.json { print_json(&explanation) } else { print(&explanation.text(most, width)) }
+    if cli.json {
+        print_json(&taken.beside(&explanation))
+    } else {
+        print(&(explanation.text(most, width) + &taken.to_string()))
+    }
 }
 
 fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let labels = arguments.labels.as_deref().map(read_labels).transpose()?.unwrap_or_default();
     let rows = open(&arguments.input, &[])?;
-    let classes = rows.shape().classes;
+    let (classes, taken) = (rows.shape().classes, Taken::of(&rows));
     if !labels.is_empty() && labels.len() != classes {
         bail!("there are {} labels for {classes} classes", labels.len());
     }
@@ -169,11 +175,11 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
         page.commit()?;
     }
     if cli.json {
-        print_json(&comparison)
+        print_json(&taken.beside(&comparison))
     } else if cli.quiet {
         Ok(())
     } else {
-        let mut text = comparison.text(terminal::width());
+        let mut text = comparison.text(terminal::width()) + &taken.to_string();
         if let Some(path) = &arguments.html {
             let _ = writeln!(text, "the page is {}", path.display());
         }
@@ -309,13 +315,18 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
         bail!("standard input is wanted twice; give one of them as a file");
     }
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
-        (Some(logits), ..) => shafer_data::open(&Location::parse(logits))?,
+        (Some(logits), ..) => {
+            let reader = shafer_data::open_with(&Location::parse(logits), &input.table_options())?;
+            columns::check_classes(&*reader).with_context(|| logits.clone())?;
+            reader
+        }
         (None, Some(model), Some(features)) => {
             let at = Location::parse(model);
             let Some(path) = &at.path else { bail!("a model cannot be read from standard input") };
             let head = shafer_data::load_head(path, at.name.as_deref())?;
             let wanted = head.features;
-            let reader = shafer_data::open(&Location::parse(features))?;
+            let reader =
+                shafer_data::open_with(&Location::parse(features), &input.table_options())?;
             let found = reader.info().to_string();
             let reader = HeadReader::new(reader, head).with_context(|| {
                 format!("{features}: is {found}, but the head takes rows of {wanted} features")
