@@ -25,15 +25,7 @@ pub(crate) struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(source: R, delimiter: Delimiter, end: u8) -> Self {
-        Self {
-            source,
-            delimiter,
-            end,
-            text: Vec::new(),
-            fields: Vec::new(),
-            number: 0,
-            bytes: 0,
-        }
+        Self { source, delimiter, end, text: Vec::new(), fields: Vec::new(), number: 0, bytes: 0 }
     }
 
     /// Goes to the next line, if there is one.
@@ -55,9 +47,8 @@ impl<R: BufRead> Lines<R> {
                 self.text.pop();
             }
             // Tabs between nothing are values that are missing.
-            let blank = |byte: &u8| {
-                *byte == b' ' || *byte == b'\t' && self.delimiter != Delimiter::TAB
-            };
+            let blank =
+                |byte: &u8| *byte == b' ' || *byte == b'\t' && self.delimiter != Delimiter::TAB;
             match self.text.iter().find(|byte| !blank(byte)) {
                 None | Some(b'#') => {}
                 Some(_) => {
@@ -189,7 +180,10 @@ mod tests {
     #[test]
     fn fields_lie_between_separators() {
         use Delimiter as D;
-        assert_eq!(cut("a, b,,c \r\n\n  \n # d\n1", D::COMMA), [vec!["a", "b", "", "c"], vec!["1"]]);
+        assert_eq!(
+            cut("a, b,,c \r\n\n  \n # d\n1", D::COMMA),
+            [vec!["a", "b", "", "c"], vec!["1"]]
+        );
         assert_eq!(cut("\"a,\"\"b\",c\n \"d\" ,\"\"", D::COMMA), [["a,\"b", "c"], ["d", ""]]);
         assert_eq!(cut("  1 \t2   3 \n4 5 6", D::Spaces), [["1", "2", "3"], ["4", "5", "6"]]);
         assert_eq!(cut(" \"a b\"  c \n", D::Spaces), [["a b", "c"]]);

@@ -152,8 +152,22 @@ fn listing<S: AsRef<str>>(names: &[S]) -> String {
 
 /// Names that no class has; a column that is called so was meant for something else.
 const OTHERS: [&str; 16] = [
-    "", "id", "index", "row", "sample", "frame", "time", "timestamp", "date", "lat", "lon",
-    "latitude", "longitude", "label", "target", "y_true",
+    "",
+    "id",
+    "index",
+    "row",
+    "sample",
+    "frame",
+    "time",
+    "timestamp",
+    "date",
+    "lat",
+    "lon",
+    "latitude",
+    "longitude",
+    "label",
+    "target",
+    "y_true",
 ];
 
 /// Names that programs give to the column of row numbers.
@@ -171,9 +185,9 @@ pub(crate) fn family<'a>(names: &[&'a str]) -> Option<(&'a str, Vec<usize>)> {
         }
     }
     // Of two with as many members, the one that comes first.
-    let most = stems.into_iter().max_by_key(|(_, members)| {
-        (members.len(), std::cmp::Reverse(members[0]))
-    })?;
+    let most = stems
+        .into_iter()
+        .max_by_key(|(_, members)| (members.len(), std::cmp::Reverse(members[0])))?;
     (most.1.len() > 1 && 2 * most.1.len() >= names.len()).then_some(most)
 }
 
@@ -187,7 +201,11 @@ pub(crate) fn implausible(names: &[&str]) -> Option<String> {
                 (0..names.len()).filter(|&i| !member[i]).map(|i| names[i]).collect();
             let family: Vec<&str> = members.iter().map(|&i| names[i]).collect();
             let how = if others.iter().any(|name| name.starts_with(stem)) {
-                format!("--columns '{}..{}'", shortened(family[0]), shortened(family[family.len() - 1]))
+                format!(
+                    "--columns '{}..{}'",
+                    shortened(family[0]),
+                    shortened(family[family.len() - 1])
+                )
             } else {
                 format!("--columns '{}*'", shortened(stem))
             };

@@ -95,8 +95,9 @@ impl TextReader {
         self.width = self.lines.len();
         let fields: Vec<&[u8]> = self.lines.fields().collect();
         let header = is_header(&fields);
-        let names: Option<Vec<String>> = header
-            .then(|| fields.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect());
+        let names: Option<Vec<String>> = header.then(|| {
+            fields.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+        });
         if header {
             let line = self.lines.number();
             if !self.next()? {
@@ -167,7 +168,10 @@ impl TextReader {
         taken.iter().for_each(|&i| is_taken[i] = true);
         self.columns = Some(Columns {
             taken: taken.iter().map(|&i| names[i].clone()).collect(),
-            left_out: (0..names.len()).filter(|&i| !is_taken[i]).map(|i| names[i].clone()).collect(),
+            left_out: (0..names.len())
+                .filter(|&i| !is_taken[i])
+                .map(|i| names[i].clone())
+                .collect(),
             lists: false,
         });
         self.taken = Some(taken);
@@ -274,7 +278,11 @@ fn check_encoding(label: &str, sample: &[u8]) -> Result<()> {
     }
     if let Some(at) = sample.iter().position(|&byte| byte == 0) {
         let problem = format!("is not text in UTF-8: its byte {at} is 0");
-        return Err(Error::format(label, problem, "save it as UTF-8, or end its name in its format"));
+        return Err(Error::format(
+            label,
+            problem,
+            "save it as UTF-8, or end its name in its format",
+        ));
     }
     Ok(())
 }
@@ -309,7 +317,8 @@ fn recognise(sample: &[u8], whole: bool, end: u8) -> Option<Delimiter> {
     let fits = |&delimiter: &Delimiter| {
         let lines = lines(delimiter);
         let width = lines.first().map_or(0, Vec::len);
-        let numbers = lines.last().is_some_and(|line| line.iter().all(|field| number(field).is_some()));
+        let numbers =
+            lines.last().is_some_and(|line| line.iter().all(|field| number(field).is_some()));
         width > 1 && numbers && lines.iter().all(|line| line.len() == width)
     };
     if let Some(&found) = candidates.iter().find(|delimiter| fits(delimiter)) {

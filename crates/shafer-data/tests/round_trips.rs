@@ -8,7 +8,8 @@ use half::{bf16, f16};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use shafer_data::{
-    ArrayInfo, Dtype, Location, NpyWriter, RowWriter, SparseRows, Values, create, list, open,
+    ArrayInfo, ArrayReader, Dtype, Location, NpyWriter, RowWriter, SparseRows, TableOptions,
+    Values, create, list, open, open_with,
 };
 
 const INDPTR: [usize; 5] = [0, 2, 2, 3, 6];

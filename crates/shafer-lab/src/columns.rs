@@ -31,10 +31,8 @@ impl Taken {
             #[serde(skip_serializing_if = "Option::is_none")]
             columns: Option<Names<'a>>,
         }
-        let names = |columns: &'a Columns| Names {
-            taken: &columns.taken,
-            left_out: &columns.left_out,
-        };
+        let names =
+            |columns: &'a Columns| Names { taken: &columns.taken, left_out: &columns.left_out };
         Beside { report, columns: self.0.as_ref().map(names) }
     }
 }

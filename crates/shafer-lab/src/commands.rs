@@ -11,8 +11,8 @@ use clap::CommandFactory as _;
 use serde::Serialize;
 use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter, Values};
 
-use crate::columns::Taken;
 use crate::cli::{Cli, Command, Compare, Explain, Input, Predict, Reproduce, Sparsify};
+use crate::columns::Taken;
 use crate::explain::Explainer;
 use crate::head::HeadReader;
 use crate::method::{Choice, EVIDENTIAL};
@@ -21,7 +21,9 @@ use crate::reproduce::Experiment;
 use crate::sparsify::Output;
 use crate::stream::{Rows, Shape};
 use crate::terminal::Colours;
-use crate::{behaviour, columns, compare, data, demo, interrupt, report, reproduce, sparsify, terminal};
+use crate::{
+    behaviour, columns, compare, data, demo, interrupt, report, reproduce, sparsify, terminal,
+};
 
 /// Does what was asked for.
 pub(crate) fn run(cli: &Cli) -> Result<()> {

@@ -198,7 +198,8 @@ fn choose(
     };
     if let Some(name) = name {
         if options.choose() {
-            let problem = format!("`:{name}` names a column; leave it out, or --columns and --exclude");
+            let problem =
+                format!("`:{name}` names a column; leave it out, or --columns and --exclude");
             return Err(Error::request(label, problem));
         }
         // Of several with that name, one that can be read.
@@ -231,7 +232,8 @@ fn choose(
         }
     }
     if asked && !lists.is_empty() && !numbers.is_empty() {
-        let problem = "columns of lists and of numbers cannot be taken together; choose with --columns";
+        let problem =
+            "columns of lists and of numbers cannot be taken together; choose with --columns";
         return Err(Error::request(label, problem));
     }
     if !asked && purpose == Purpose::Numbers {
@@ -272,12 +274,7 @@ fn choose(
 }
 
 /// Why it is not known which columns are logits, if it is not.
-fn doubtful(
-    columns: &[Column],
-    left: &[usize],
-    numbers: &[usize],
-    lists: bool,
-) -> Option<String> {
+fn doubtful(columns: &[Column], left: &[usize], numbers: &[usize], lists: bool) -> Option<String> {
     let names: Vec<&str> = numbers.iter().map(|&i| columns[i].name.as_str()).collect();
     let found = family(&names);
     if lists {
