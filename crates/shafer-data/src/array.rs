@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Dtype, Result, Values};
+use crate::{Columns, Dtype, Result, Values};
 
 /// An array in a file.
 ///
@@ -134,6 +134,11 @@ pub trait ArrayReader: Send {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     fn share_read(&self) -> Option<f64> {
+        None
+    }
+
+    /// Which columns make up the rows, where columns have names.
+    fn columns(&self) -> Option<&Columns> {
         None
     }
 }

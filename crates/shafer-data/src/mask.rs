@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::array::Purpose;
 use crate::open::open_for;
-use crate::{ArrayInfo, ArrayReader, Error, Location, Result, Values};
+use crate::{ArrayInfo, ArrayReader, Error, Location, Result, TableOptions, Values};
 
 /// Reads a mask from its beginning to its end, in C order whatever the order of the file.
 ///
@@ -50,7 +50,7 @@ pub struct MaskReader {
 pub fn open_mask(location: &Location) -> Result<MaskReader> {
     Ok(MaskReader {
         label: location.label(),
-        reader: open_for(Purpose::Mask, location)?,
+        reader: open_for(Purpose::Mask, location, &TableOptions::default())?,
         ahead: Vec::new(),
         read: 0,
         block: Values::default(),

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use crate::array::Purpose;
 use crate::columns::{self, FILE_MAGIC, PARQUET_MAGIC, STREAM_MAGIC};
-use crate::csv::CsvReader;
 use crate::npy::{self, BFLOAT16, Header};
 use crate::npz::{self, Archive};
 use crate::raw::fill;
 use crate::safetensors::Tensors;
+use crate::text::TextReader;
 use crate::unchanged::Opened;
-use crate::{ArrayInfo, ArrayReader, Error, Location, Result};
+use crate::{ArrayInfo, ArrayReader, Error, Location, Result, TableOptions};
 
 /// The formats that are read.
 #[derive(Clone, Copy)]
@@ -22,21 +22,27 @@ enum Kind {
     Safetensors,
     Parquet,
     Arrow,
-    Csv,
+    /// Also packed by gzip.
+    Text,
 }
 
 impl Kind {
     fn by_ending(path: &Path) -> Option<Self> {
-        let ending = path.extension()?.to_str()?;
-        Some(match ending.to_ascii_lowercase().as_str() {
+        let mut ending = path.extension()?.to_str()?;
+        let packed = ending.eq_ignore_ascii_case("gz");
+        if packed {
+            ending = Path::new(path.file_stem()?).extension()?.to_str()?;
+        }
+        let kind = match ending.to_ascii_lowercase().as_str() {
             "npy" => Self::Npy,
             "npz" => Self::Npz,
             "safetensors" => Self::Safetensors,
             "parquet" => Self::Parquet,
             "arrow" | "arrows" | "feather" | "ipc" => Self::Arrow,
-            "csv" => Self::Csv,
+            "csv" | "tsv" | "txt" | "dat" => Self::Text,
             _ => return None,
-        })
+        };
+        (!packed || matches!(kind, Self::Text)).then_some(kind)
     }
 
     /// By the first nine bytes. Text is what nothing else is.
@@ -52,7 +58,7 @@ impl Kind {
         } else if start.len() == 9 && start[8] == b'{' && start[5..8] == [0; 3] {
             Self::Safetensors
         } else {
-            Self::Csv
+            Self::Text
         }
     }
 }
@@ -74,27 +80,39 @@ impl Kind {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open(location: &Location) -> Result<Box<dyn ArrayReader>> {
-    open_for(Purpose::Numbers, location)
+    open_with(location, &TableOptions::default())
 }
 
-pub(crate) fn open_for(purpose: Purpose, location: &Location) -> Result<Box<dyn ArrayReader>> {
+/// Opens an array for reading, and chooses among the columns of a table; otherwise as [`open`] does.
+/// Files without columns are refused if columns are chosen, and those that are not text if a delimiter is.
+pub fn open_with(location: &Location, options: &TableOptions) -> Result<Box<dyn ArrayReader>> {
+    open_for(Purpose::Numbers, location, options)
+}
+
+pub(crate) fn open_for(
+    purpose: Purpose,
+    location: &Location,
+    options: &TableOptions,
+) -> Result<Box<dyn ArrayReader>> {
     let label = location.label();
     let name = location.name.as_deref();
     let Some(path) = &location.path else {
-        return open_stream(&label, Box::new(io::stdin()), purpose, name);
+        return open_stream(&label, Box::new(io::stdin()), purpose, name, options);
     };
     let (mut file, regular) = open_path(&label, path)?;
     if !regular {
-        return open_stream(&label, Box::new(file), purpose, name);
+        return open_stream(&label, Box::new(file), purpose, name, options);
     }
     let opened = Opened::new(&label, &file)?;
-    let reader = match kind(&label, path, &mut file)? {
+    let kind = kind(&label, path, &mut file)?;
+    check_options(&label, kind, options)?;
+    let reader = match kind {
         Kind::Npy => open_npy(&label, file, purpose, name),
         Kind::Npz => Archive::open(&label, file)?.array(purpose, name),
         Kind::Safetensors => Tensors::open(&label, file)?.array(purpose, name),
-        Kind::Parquet => columns::open_parquet(&label, file, name),
-        Kind::Arrow => columns::open_arrow(&label, file, name),
-        Kind::Csv => open_csv_file(&label, file, name),
+        Kind::Parquet => columns::open_parquet(&label, file, purpose, name, options),
+        Kind::Arrow => columns::open_arrow(&label, file, purpose, name, options),
+        Kind::Text => open_text_file(&label, file, purpose, name, options),
     }?;
     Ok(opened.watch(reader))
 }
@@ -116,7 +134,20 @@ pub(crate) fn open_for(purpose: Purpose, location: &Location) -> Result<Box<dyn 
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open_labels(location: &Location) -> Result<Box<dyn ArrayReader>> {
-    open_for(Purpose::Labels, location)
+    open_for(Purpose::Labels, location, &TableOptions::default())
+}
+
+fn check_options(label: &str, kind: Kind, options: &TableOptions) -> Result<()> {
+    let table = matches!(kind, Kind::Parquet | Kind::Arrow | Kind::Text);
+    if options.choose() && !table {
+        let problem = "has no columns to choose from; --columns and --exclude are for text, .parquet \
+                       and .arrow";
+        return Err(Error::request(label, problem));
+    }
+    if options.delimiter.is_some() && !matches!(kind, Kind::Text) {
+        return Err(Error::request(label, "is not text; --delimiter is for text only"));
+    }
+    Ok(())
 }
 
 /// The arrays of floating-point type in a file.
@@ -146,7 +177,10 @@ pub fn list(path: &Path) -> Result<Vec<ArrayInfo>> {
         Kind::Safetensors => Tensors::open(&label, file)?.list(),
         Kind::Parquet => columns::list_parquet(&label, file)?,
         Kind::Arrow => columns::list_arrow(&label, file)?,
-        Kind::Csv => vec![open_csv_file(&label, file, None)?.info().clone()],
+        Kind::Text => {
+            let options = TableOptions::default();
+            vec![open_text_file(&label, file, Purpose::Numbers, None, &options)?.info().clone()]
+        }
     })
 }
 
@@ -175,10 +209,10 @@ fn kind(label: &str, path: &Path, file: &mut File) -> Result<Kind> {
     file.seek(SeekFrom::Start(0)).map_err(io)?;
     match Kind::by_contents(&start[..n]) {
         // Nearly everything could be text; a file that is says so.
-        Kind::Csv => Err(Error::request(
+        Kind::Text => Err(Error::request(
             label,
             "is of no known kind; the name of a file ends in .npy, .npz, .safetensors, .parquet, \
-             .arrow or .csv",
+             .arrow, .csv, .tsv, .txt or .dat, and of text in .gz after that",
         )),
         kind => Ok(kind),
     }
@@ -189,6 +223,7 @@ fn open_stream(
     mut source: Box<dyn Read + Send>,
     purpose: Purpose,
     name: Option<&str>,
+    options: &TableOptions,
 ) -> Result<Box<dyn ArrayReader>> {
     let mut start = [0; 9];
     let n = fill(&mut *source, &mut start).map_err(|e| Error::io(label, "read", e))?;
@@ -196,8 +231,10 @@ fn open_stream(
         return Err(Error::format(label, "is empty", "is the program before it running?"));
     }
     let start = &start[..n];
+    let kind = Kind::by_contents(start);
     let source: Box<dyn Read + Send> = Box::new(Cursor::new(start.to_vec()).chain(source));
-    match Kind::by_contents(start) {
+    check_options(label, kind, options)?;
+    match kind {
         Kind::Npy => {
             let bfloat16 = npy_name(label, name)?;
             Ok(Box::new(npy::open(label, None, purpose, bfloat16, source, None, None)?))
@@ -205,9 +242,11 @@ fn open_stream(
         // Their directories need a file.
         Kind::Npz => Archive::open(label, spill(label, source)?)?.array(purpose, name),
         Kind::Safetensors => Tensors::open(label, spill(label, source)?)?.array(purpose, name),
-        Kind::Parquet => columns::open_parquet(label, spill(label, source)?, name),
-        Kind::Arrow => columns::open_arrow(label, spill(label, source)?, name),
-        Kind::Csv => open_csv(label, source, None, name),
+        Kind::Parquet => {
+            columns::open_parquet(label, spill(label, source)?, purpose, name, options)
+        }
+        Kind::Arrow => columns::open_arrow(label, spill(label, source)?, purpose, name, options),
+        Kind::Text => open_text(label, source, None, purpose, name, options),
     }
 }
 
@@ -241,19 +280,27 @@ fn npy_name(label: &str, name: Option<&str>) -> Result<bool> {
     }
 }
 
-fn open_csv_file(label: &str, file: File, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
+fn open_text_file(
+    label: &str,
+    file: File,
+    purpose: Purpose,
+    name: Option<&str>,
+    options: &TableOptions,
+) -> Result<Box<dyn ArrayReader>> {
     let length = file.metadata().map_err(|e| Error::io(label, "read", e))?.len();
-    open_csv(label, Box::new(file), Some(length), name)
+    open_text(label, Box::new(file), Some(length), purpose, name, options)
 }
 
-fn open_csv(
+fn open_text(
     label: &str,
     source: Box<dyn Read + Send>,
     length: Option<u64>,
+    purpose: Purpose,
     name: Option<&str>,
+    options: &TableOptions,
 ) -> Result<Box<dyn ArrayReader>> {
     match name {
-        None => Ok(Box::new(CsvReader::new(label, source, length)?)),
+        None => Ok(Box::new(TextReader::new(label, source, length, purpose, options)?)),
         Some(name) => Err(unnamed(label, name)),
     }
 }

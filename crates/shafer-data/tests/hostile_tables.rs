@@ -273,8 +273,8 @@ fn no_column_and_columns_of_several_types() {
 
     let schema = "message m { required float a; required double b; }";
     let columns = [flat(Numbers::F32(vec![1.0])), flat(Numbers::F64(vec![1.0]))];
-    let expected = "FILE: has columns of several types: `a` f32, `b` f64; name one, as in \
-                    `FILE:NAME`, or write all as one type";
+    let expected = "FILE: has columns of several types: `a` f32, `b` f64; choose those of \
+                    one type with --columns, or write all as one type";
     refused("parquet", &parquet(schema, &columns), None, expected);
     let a: ArrayRef = Arc::new(Float32Array::from(vec![1.0]));
     let b: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));

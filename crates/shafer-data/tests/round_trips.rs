@@ -8,7 +8,8 @@ use half::{bf16, f16};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use shafer_data::{
-    ArrayInfo, Dtype, Location, NpyWriter, RowWriter, SparseRows, Values, create, list, open,
+    ArrayInfo, ArrayReader, Dtype, Location, NpyWriter, RowWriter, SparseRows, TableOptions,
+    Values, create, list, open, open_with,
 };
 
 const INDPTR: [usize; 5] = [0, 2, 2, 3, 6];
@@ -39,7 +40,18 @@ fn plain(values: &Values) -> Vec<f64> {
 /// Everything in an array, read in blocks.
 fn read(path: &Path, name: Option<&str>, block: usize) -> (ArrayInfo, Vec<f64>) {
     let location = Location { path: Some(path.to_owned()), name: name.map(str::to_owned) };
-    let mut reader = open(&location).unwrap();
+    read_from(open(&location).unwrap(), block)
+}
+
+/// What was written as text. No column of it is taken for a class unless it is asked for.
+fn read_triples(path: &Path, block: usize) -> (ArrayInfo, Vec<f64>) {
+    let location = Location { path: Some(path.to_owned()), name: None };
+    assert!(open(&location).unwrap_err().to_string().contains("has a column `row`"));
+    let options = TableOptions { columns: vec!["*".to_owned()], ..TableOptions::default() };
+    read_from(open_with(&location, &options).unwrap(), block)
+}
+
+fn read_from(mut reader: Box<dyn ArrayReader>, block: usize) -> (ArrayInfo, Vec<f64>) {
     let (mut all, mut values) = (Vec::new(), Values::default());
     loop {
         reader.read(block, &mut values).unwrap();
@@ -220,7 +232,7 @@ fn safetensors_are_aligned() {
 fn csv() {
     for dtype in TYPES {
         write_both("csv", dtype, |path| {
-            let (info, values) = read(path, None, 4);
+            let (info, values) = read_triples(path, 4);
             assert!(info.open_ended);
             assert_eq!(info.shape, [3]);
             let rows = [0.0, 0.0, 2.0, 3.0, 3.0, 3.0];
@@ -239,7 +251,7 @@ fn csv_numbers_are_read_back_exactly() {
     let mut writer = create(&path, 5, Dtype::F64).unwrap();
     writer.write_dense(values[..].into()).unwrap();
     writer.finish().unwrap();
-    let (_, read) = read(&path, None, 1000);
+    let (_, read) = read_triples(&path, 1000);
     assert!(read.iter().skip(2).step_by(3).eq(&values));
 }
 
@@ -258,8 +270,6 @@ fn csv_with_names_spaces_quotes_and_other_line_ends() {
         assert_eq!(info.shape, [2], "{text:?}");
         assert_eq!(values, [1.0, 2.5, -3.0, 400.0], "{text:?}");
     }
-    fs::write(&path, "a,b\n").unwrap();
-    assert_eq!(read(&path, None, 3).1, [0.0; 0]);
     fs::write(&path, "nan,-inf\n").unwrap();
     let values = read(&path, None, 3).1;
     assert!(values[0].is_nan() && values[1] == f64::NEG_INFINITY);

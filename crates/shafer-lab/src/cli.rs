@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
-use shafer_data::Location;
+use shafer_data::{Delimiter, Location, TableOptions};
 
 use crate::behaviour::{FrameChoice, FrameRate, SceneChoice, Units};
 use crate::method::{Choice, MethodArgs};
@@ -64,8 +64,8 @@ pub(crate) enum Command {
 /// Where logits come from.
 #[derive(Args, Debug)]
 pub(crate) struct Input {
-    /// The logits: .npy, .npz, .safetensors, .parquet, .arrow, .csv or - for standard input;
-    /// `file.npz:name` names an array, `file.parquet:name` a column
+    /// The logits: .npy, .npz, .safetensors, .parquet, .arrow, text (.csv, .tsv, .txt, .dat, also as
+    /// .gz) or - for standard input; `file.npz:name` names an array, `file.parquet:name` a column
     #[arg(value_name = "IN", required_unless_present = "head")]
     pub(crate) logits: Option<OsString>,
 
@@ -86,6 +86,32 @@ pub(crate) struct Input {
     /// each logit in the same shape; what has a 0 is masked out, as logits of -inf are
     #[arg(long, value_name = "FILE")]
     pub(crate) mask: Option<OsString>,
+
+    /// The columns of a table that are logits (with --head: features), in this order: names, ranges
+    /// such as logit_0..logit_9 (both ends), or patterns such as 'logit_*'; those of a text without
+    /// a header are 0, 1 and so on
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+
+    /// The columns of a table that are not, given as for --columns
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) exclude: Vec<String>,
+
+    /// What separates the values of a text: `,` `;` `tab` `space` or one other character
+    /// [default: recognised]
+    #[arg(long, value_name = "CHAR")]
+    pub(crate) delimiter: Option<Delimiter>,
+}
+
+impl Input {
+    /// How the file of logits or features is read, if it is a table.
+    pub(crate) fn table_options(&self) -> TableOptions {
+        TableOptions {
+            delimiter: self.delimiter,
+            columns: self.columns.clone(),
+            exclude: self.exclude.clone(),
+        }
+    }
 }
 
 /// Several variables in one row.
@@ -123,6 +149,7 @@ Examples:
   shafer sparsify logits.npy
   shafer sparsify logits.npz:prior -o sparse.npz
   shafer sparsify table.parquet:logits -o sparse.parquet
+  shafer sparsify table.csv.gz --columns 'logit_*'
   shafer sparsify logits.npy -o dense.npy --method sparsemax --temperature 0.7
   shafer sparsify latents.npy --groups 5,5 -o sparse.npz
   shafer sparsify logits.npy --mask valid.npy

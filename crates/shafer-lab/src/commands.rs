@@ -13,6 +13,7 @@ use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, R
 
 use crate::behaviour::{FrameChoice, JsonPredictions, KeptCounts, PredictionFile};
 use crate::cli::{Cli, Command, Compare, Explain, Input, Predict, Reproduce, Sparsify};
+use crate::columns::Taken;
 use crate::explain::Explainer;
 use crate::head::HeadReader;
 use crate::method::{Choice, EVIDENTIAL};
@@ -25,7 +26,8 @@ use crate::stream::Rows;
 use crate::terminal::Colours;
 use crate::words::counted;
 use crate::{
-    behaviour, compare, data, demo, interrupt, output, report, reproduce, sparsify, terminal,
+    behaviour, columns, compare, data, demo, interrupt, output, report, reproduce, sparsify,
+    terminal,
 };
 
 /// Does what was asked for.
@@ -123,6 +125,7 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let output = arguments.output.as_deref();
     check_output(&arguments.input, &[], output, output::Kind::Rows, arguments.force)?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
+    let taken = Taken::of(&rows);
     interrupt::hold();
     let output = output.map(|path| create(path, &rows, transform.name())).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
@@ -130,11 +133,11 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let report = sparsify::sparsify(rows, &*transform, temperature, output, progress)
         .map_err(|error| about(error, &arguments.input))?;
     if cli.json {
-        print_json(&report)
+        print_json(&taken.beside(&report))
     } else if cli.quiet {
         Ok(())
     } else {
-        print(&report.to_string())
+        print(&format!("{report}{taken}"))
     }
 }
 
@@ -167,7 +170,7 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     let transform = arguments.method.transform()?;
     let names = read_class_names(arguments.class_names.as_deref())?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
-    let groups = rows.groups().to_vec();
+    let (groups, taken) = (rows.groups().to_vec(), Taken::of(&rows));
     let about = |error| about(error, &arguments.input);
     let most = match (arguments.all, cli.json) {
         (true, _) => usize::MAX,
@@ -188,19 +191,18 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     let width = terminal::width();
     if groups.len() > 1 {
         let explanation = explainer.groups(&groups, arguments.best).map_err(about)?;
-        return if cli.json { print_json(&explanation) } else { print(&explanation.text(width)) };
+        return if cli.json {
+            print_json(&taken.beside(&explanation))
+        } else {
+            print(&(explanation.text(width) + &taken.to_string()))
+        };
     }
     let explanation = explainer.whole().map_err(about)?;
-    if cli.json { print_json(&explanation) } else { print(&explanation.text(width)) }
-}
-
-/// Either none, or one for each class.
-fn check_labels(labels: &[String], classes: usize) -> Result<()> {
-    if labels.is_empty() || labels.len() == classes {
-        return Ok(());
+    if cli.json {
+        print_json(&taken.beside(&explanation))
+    } else {
+        print(&(explanation.text(width) + &taken.to_string()))
     }
-    let are = if labels.len() == 1 { "is" } else { "are" };
-    bail!("there {are} {} for {}", counted(labels.len(), "label"), counted(classes, "class"))
 }
 
 fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
@@ -211,7 +213,7 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     check_output(&arguments.input, &others, html, output::Kind::Page, arguments.force)?;
     let names = read_class_names(names)?;
     let rows = open(&arguments.input, &[])?;
-    let classes = rows.shape().classes;
+    let (classes, taken) = (rows.shape().classes, Taken::of(&rows));
     check_class_names(&names, classes)?;
     compare::check_memory(&rows).map_err(|error| about(error, &arguments.input))?;
     let labels = arguments.labels.as_deref().map(compare::Labels::open).transpose()?;
@@ -233,11 +235,11 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
         page.commit()?;
     }
     if cli.json {
-        print_json(&comparison)
+        print_json(&taken.beside(&comparison))
     } else if cli.quiet {
         Ok(())
     } else {
-        let mut text = comparison.text(terminal::width());
+        let mut text = comparison.text(terminal::width()) + &taken.to_string();
         if let Some(path) = &arguments.html {
             let _ = writeln!(text, "the page is {}", path.display());
         }
@@ -426,13 +428,18 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
         bail!("standard input is wanted twice; give one of them as a file");
     }
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
-        (Some(logits), ..) => shafer_data::open(&Location::parse(logits))?,
+        (Some(logits), ..) => {
+            let reader = shafer_data::open_with(&Location::parse(logits), &input.table_options())?;
+            columns::check_classes(&*reader).with_context(|| logits.clone())?;
+            reader
+        }
         (None, Some(model), Some(features)) => {
             let at = Location::parse(model);
             let Some(path) = &at.path else { bail!("a model cannot be read from standard input") };
             let head = shafer_data::load_head(path, at.name.as_deref())?;
             let wanted = head.features;
-            let reader = shafer_data::open(&Location::parse(features))?;
+            let reader =
+                shafer_data::open_with(&Location::parse(features), &input.table_options())?;
             let found = reader.info().to_string();
             let reader = HeadReader::new(reader, head).with_context(|| {
                 let features = Path::new(features).display();

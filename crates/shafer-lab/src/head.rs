@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 use rayon::prelude::*;
-use shafer_data::{ArrayInfo, ArrayReader, Dtype, Error, HeadWeights, Result, Values};
+use shafer_data::{ArrayInfo, ArrayReader, Columns, Dtype, Error, HeadWeights, Result, Values};
 
 /// Reads features and gives logits.
 pub(crate) struct HeadReader {
@@ -55,6 +55,10 @@ impl ArrayReader for HeadReader {
 
     fn share_read(&self) -> Option<f64> {
         self.features.share_read()
+    }
+
+    fn columns(&self) -> Option<&Columns> {
+        self.features.columns()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod cli;
+mod columns;
 mod commands;
 mod compare;
 mod data;

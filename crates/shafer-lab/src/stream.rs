@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use shafer_data::{ArrayInfo, ArrayReader, Dtype, MaskReader, Values};
+use shafer_data::{ArrayInfo, ArrayReader, Columns, Dtype, MaskReader, Values};
 
 use crate::{groups, interrupt};
 
@@ -92,6 +92,9 @@ impl Rows {
             bail!("there are no classes along axis {axis}: the array is {info}");
         }
         let count = info.elements().map(|elements| elements / classes);
+        if count == Some(0) {
+            bail!("there are no rows: the array is {info}");
+        }
         let (shape, whole) = (Shape { classes, inner }, 0..classes);
         Ok(Self { reader, shape, count, groups: vec![whole], mask: None })
     }
@@ -127,6 +130,11 @@ impl Rows {
             )
         });
         Ok(self)
+    }
+
+    /// Which columns the rows come from, where columns have names.
+    pub(crate) fn columns(&self) -> Option<&Columns> {
+        self.reader.columns()
     }
 
     /// How the rows lie in a block.

@@ -16,10 +16,12 @@ pub(crate) use self::arrow::{FILE_MAGIC, STREAM_MAGIC};
 pub(crate) use self::parquet::MAGIC as PARQUET_MAGIC;
 
 use self::reader::ColumnsReader;
+use crate::array::Purpose;
 use crate::entry::several;
 use crate::npy::shortened;
 use crate::raw::{Elements, byte_size};
-use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result};
+use crate::select::{family, implausible};
+use crate::{ArrayInfo, ArrayReader, Columns, Dtype, Error, Result, TableOptions};
 
 /// What is not damaged has fewer values in a row: a few bytes can stand for any number of them.
 const LONGEST_ROW: usize = 1 << 24;
@@ -76,17 +78,21 @@ trait Numbers: Send {
 pub(crate) fn open_parquet(
     label: &str,
     file: File,
+    purpose: Purpose,
     name: Option<&str>,
+    options: &TableOptions,
 ) -> Result<Box<dyn ArrayReader>> {
-    open(label, Box::new(parquet::Parquet::open(label, file)?), name)
+    open(label, Box::new(parquet::Parquet::open(label, file)?), purpose, name, options)
 }
 
 pub(crate) fn open_arrow(
     label: &str,
     file: File,
+    purpose: Purpose,
     name: Option<&str>,
+    options: &TableOptions,
 ) -> Result<Box<dyn ArrayReader>> {
-    open(label, Box::new(arrow::Arrow::open(label, file)?), name)
+    open(label, Box::new(arrow::Arrow::open(label, file)?), purpose, name, options)
 }
 
 pub(crate) fn list_parquet(label: &str, file: File) -> Result<Vec<ArrayInfo>> {
@@ -100,7 +106,8 @@ pub(crate) fn list_arrow(label: &str, file: File) -> Result<Vec<ArrayInfo>> {
 /// What can be read: columns by their names, and rows of several columns.
 fn list(table: &dyn Table) -> Result<Vec<ArrayInfo>> {
     let mut arrays = Vec::new();
-    if let Ok(Choice { name: None, columns, dtype, .. }) = choose("", table.columns(), None) {
+    let rows = choose("", table.columns(), Purpose::Numbers, None, &TableOptions::default());
+    if let Ok(Choice { name: None, columns, dtype, .. }) = rows {
         let shape = vec![table.rows(), columns.len()];
         arrays.push(ArrayInfo { name: None, dtype, shape, open_ended: false });
     }
@@ -116,8 +123,15 @@ fn list(table: &dyn Table) -> Result<Vec<ArrayInfo>> {
     Ok(arrays)
 }
 
-fn open(label: &str, table: Box<dyn Table>, name: Option<&str>) -> Result<Box<dyn ArrayReader>> {
-    let Choice { columns, name, dtype, lists } = choose(label, table.columns(), name)?;
+fn open(
+    label: &str,
+    table: Box<dyn Table>,
+    purpose: Purpose,
+    name: Option<&str>,
+    options: &TableOptions,
+) -> Result<Box<dyn ArrayReader>> {
+    let Choice { columns, name, dtype, lists } =
+        choose(label, table.columns(), purpose, name, options)?;
     let label = name.as_ref().map_or_else(|| label.to_owned(), |name| column_label(label, name));
     let length = if lists { table.first_length(columns[0])? } else { 1 };
     if length == 0 && table.rows() > 0 {
@@ -134,7 +148,14 @@ fn open(label: &str, table: Box<dyn Table>, name: Option<&str>) -> Result<Box<dy
     }
     byte_size(&label, &shape, Elements::Floats { dtype, big_endian: false })?;
     let info = ArrayInfo { name, dtype, shape, open_ended: false };
-    Ok(Box::new(ColumnsReader::new(&label, info, table.batches(columns, length), length)))
+    let name_of = |i: usize| table.columns()[i].name.clone();
+    let taken = Columns {
+        taken: columns.iter().map(|&i| name_of(i)).collect(),
+        left_out: left_out(table.columns().len(), &columns).map(name_of).collect(),
+        lists,
+    };
+    let batches = table.batches(columns, length);
+    Ok(Box::new(ColumnsReader::new(&label, info, taken, batches, length)))
 }
 
 /// What is to be read.
@@ -146,15 +167,41 @@ struct Choice {
     lists: bool,
 }
 
-/// The column of that name, or without a name, the only one of lists, or all those of numbers.
-fn choose(label: &str, columns: &[Column], name: Option<&str>) -> Result<Choice> {
+/// The positions of the columns that are not taken.
+fn left_out(count: usize, taken: &[usize]) -> impl Iterator<Item = usize> {
+    let mut left = vec![true; count];
+    taken.iter().for_each(|&i| left[i] = false);
+    (0..count).filter(move |&i| left[i])
+}
+
+/// The column of that name; or without a name, of those that the options leave, the only one of lists,
+/// or all those of numbers.
+fn choose(
+    label: &str,
+    columns: &[Column],
+    purpose: Purpose,
+    name: Option<&str>,
+    options: &TableOptions,
+) -> Result<Choice> {
     let only = |i: usize, dtype, lists| Choice {
         columns: vec![i],
         name: Some(columns[i].name.clone()),
         dtype,
         lists,
     };
+    let unreadable = |name: &str, kind: &str| {
+        let problem = format!(
+            "is a column of {}; those of f16, f32 and f64 can be read, and of lists of these",
+            shortened(kind)
+        );
+        Error::request(&column_label(label, name), problem)
+    };
     if let Some(name) = name {
+        if options.choose() {
+            let problem =
+                format!("`:{name}` names a column; leave it out, or --columns and --exclude");
+            return Err(Error::request(label, problem));
+        }
         // Of several with that name, one that can be read.
         let named = || (0..columns.len()).filter(|&i| columns[i].name == name);
         let readable = |&i: &usize| !matches!(columns[i].kind, Kind::Other(_));
@@ -165,21 +212,34 @@ fn choose(label: &str, columns: &[Column], name: Option<&str>) -> Result<Choice>
         return match &columns[found].kind {
             Kind::Numbers(dtype) => Ok(only(found, *dtype, false)),
             Kind::Lists(dtype) => Ok(only(found, *dtype, true)),
-            Kind::Other(kind) => {
-                let problem = format!(
-                    "is a column of {}; those of f16, f32 and f64 can be read, and of lists of these",
-                    shortened(kind)
-                );
-                Err(Error::request(&column_label(label, name), problem))
-            }
+            Kind::Other(kind) => Err(unreadable(name, kind)),
         };
     }
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let asked = !options.columns.is_empty();
+    let left = if options.choose() {
+        options.positions(label, &names)?
+    } else {
+        (0..columns.len()).collect()
+    };
     let (mut lists, mut numbers) = (Vec::new(), Vec::new());
-    for (i, column) in columns.iter().enumerate() {
-        match column.kind {
-            Kind::Lists(dtype) => lists.push((i, dtype)),
-            Kind::Numbers(dtype) => numbers.push((i, dtype)),
+    for i in left.iter().copied() {
+        match &columns[i].kind {
+            Kind::Lists(dtype) => lists.push((i, *dtype)),
+            Kind::Numbers(dtype) => numbers.push((i, *dtype)),
+            Kind::Other(kind) if asked => return Err(unreadable(names[i], kind)),
             Kind::Other(_) => {}
+        }
+    }
+    if asked && !lists.is_empty() && !numbers.is_empty() {
+        let problem =
+            "columns of lists and of numbers cannot be taken together; choose with --columns";
+        return Err(Error::request(label, problem));
+    }
+    if !asked && purpose == Purpose::Numbers {
+        let numbers: Vec<usize> = numbers.iter().map(|&(i, _)| i).collect();
+        if let Some(problem) = doubtful(columns, &left, &numbers, !lists.is_empty()) {
+            return Err(Error::request(label, problem));
         }
     }
     match (&lists[..], &numbers[..]) {
@@ -198,8 +258,8 @@ fn choose(label: &str, columns: &[Column], name: Option<&str>) -> Result<Choice>
         ([], _) => Err(Error::request(
             label,
             format!(
-                "has columns of several types: {}; name one, as in `FILE:NAME`, or write all as \
-                 one type",
+                "has columns of several types: {}; choose those of one type with --columns, or \
+                 write all as one type",
                 listing(columns)
             ),
         )),
@@ -211,6 +271,39 @@ fn choose(label: &str, columns: &[Column], name: Option<&str>) -> Result<Choice>
             ),
         )),
     }
+}
+
+/// Why it is not known which columns are logits, if it is not.
+fn doubtful(columns: &[Column], left: &[usize], numbers: &[usize], lists: bool) -> Option<String> {
+    let names: Vec<&str> = numbers.iter().map(|&i| columns[i].name.as_str()).collect();
+    let found = family(&names);
+    if lists {
+        return found.map(|(_, members)| {
+            format!(
+                "has a column of lists beside numbered ones, such as `{}`; name the one of lists, as in \
+                 `FILE:NAME`, or the others with --columns",
+                shortened(names[members[0]])
+            )
+        });
+    }
+    if let Some(problem) = implausible(&names) {
+        return Some(problem);
+    }
+    // A class whose numbers are of another type would be missing.
+    let (stem, _) = found?;
+    left.iter().find_map(|&i| {
+        let Column { name, kind: Kind::Other(kind) } = &columns[i] else { return None };
+        let number = name.strip_prefix(stem)?;
+        let numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        numbered.then(|| {
+            format!(
+                "has a column `{}` of {} beside those of floating point; write all as one type, or \
+                 choose with --columns",
+                shortened(name),
+                shortened(kind)
+            )
+        })
+    })
 }
 
 fn listing(columns: &[Column]) -> String {

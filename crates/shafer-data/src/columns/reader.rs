@@ -3,12 +3,13 @@
 use super::{Batch, Batches, DAMAGED, Numbers};
 use crate::fortran::{BUDGET, GROUP, pitch, scatter};
 use crate::values::swap_bytes;
-use crate::{ArrayInfo, ArrayReader, Error, Result, Values};
+use crate::{ArrayInfo, ArrayReader, Columns, Error, Result, Values};
 
 /// Reads one column as it is, and several side by side.
 pub(super) struct ColumnsReader {
     label: String,
     info: ArrayInfo,
+    taken: Columns,
     batches: Box<dyn Batches>,
     /// The values that a row has in each column.
     length: usize,
@@ -30,6 +31,7 @@ impl ColumnsReader {
     pub(super) fn new(
         label: &str,
         info: ArrayInfo,
+        taken: Columns,
         batches: Box<dyn Batches>,
         length: usize,
     ) -> Self {
@@ -37,6 +39,7 @@ impl ColumnsReader {
             label: label.to_owned(),
             left: info.elements().unwrap_or(0),
             info,
+            taken,
             batches,
             length,
             rows: 0,
@@ -86,6 +89,10 @@ impl ColumnsReader {
 impl ArrayReader for ColumnsReader {
     fn info(&self) -> &ArrayInfo {
         &self.info
+    }
+
+    fn columns(&self) -> Option<&Columns> {
+        Some(&self.taken)
     }
 
     fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
