@@ -69,8 +69,7 @@ fn start_threads(wanted: Option<usize>) -> Result<()> {
             processors
         }
         Some(wanted) => wanted,
-        // As many as there are processors, or as the variable of the library says.
-        None => 0,
+        None => processors,
     };
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -122,6 +121,8 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     let output = arguments.output.as_deref();
     check_output(&arguments.input, &[], output, output::Kind::Rows, arguments.force)?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
+    sparsify::check_memory(&rows, output.is_some())
+        .map_err(|error| about(error, &arguments.input))?;
     interrupt::hold();
     let output = output.map(|path| create(path, &rows, transform.name())).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
