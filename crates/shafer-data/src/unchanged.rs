@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::time::SystemTime;
 
-use crate::{ArrayInfo, ArrayReader, Error, Result, Values};
+use crate::{ArrayInfo, ArrayReader, Columns, Error, Result, Values};
 
 /// A file as it was when it was opened. A file that is replaced by renaming another one over it is not
 /// changed: what was opened stays whole, and is read to its end.
@@ -63,5 +63,9 @@ impl ArrayReader for Watched {
 
     fn share_read(&self) -> Option<f64> {
         self.reader.share_read()
+    }
+
+    fn columns(&self) -> Option<&Columns> {
+        self.reader.columns()
     }
 }

@@ -72,8 +72,7 @@ fn start_threads(wanted: Option<usize>) -> Result<()> {
             processors
         }
         Some(wanted) => wanted,
-        // As many as there are processors, or as the variable of the library says.
-        None => 0,
+        None => processors,
     };
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -126,6 +125,8 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     check_output(&arguments.input, &[], output, output::Kind::Rows, arguments.force)?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
     let taken = Taken::of(&rows);
+    sparsify::check_memory(&rows, output.is_some())
+        .map_err(|error| about(error, &arguments.input))?;
     interrupt::hold();
     let output = output.map(|path| create(path, &rows, transform.name())).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
@@ -430,7 +431,7 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => {
             let reader = shafer_data::open_with(&Location::parse(logits), &input.table_options())?;
-            columns::check_classes(&*reader).with_context(|| logits.clone())?;
+            columns::check_classes(&*reader).with_context(|| Path::new(logits).display().to_string())?;
             reader
         }
         (None, Some(model), Some(features)) => {

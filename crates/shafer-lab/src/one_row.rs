@@ -16,7 +16,9 @@ const MOST_HELD: usize = 1 << 23;
 pub(crate) fn one_row(rows: Rows, wanted: isize) -> Result<(usize, Vec<f64>)> {
     let absent = |count| absent(wanted, count);
     let number = match (usize::try_from(wanted), rows.count()) {
-        (Ok(number), Some(count)) => Some(number).filter(|&n| n < count).ok_or_else(|| absent(count))?,
+        (Ok(number), Some(count)) => {
+            Some(number).filter(|&n| n < count).ok_or_else(|| absent(count))?
+        }
         (Ok(number), None) => number,
         (Err(_), Some(count)) => count.checked_add_signed(wanted).ok_or_else(|| absent(count))?,
         (Err(_), None) => return from_end(rows, wanted),

@@ -16,11 +16,11 @@ use crate::groups::{Array, JoinedRows, in_file, join_dense};
 use crate::joint::JointSummary;
 use crate::many_classes;
 use crate::method::EVIDENTIAL;
+use crate::memory;
 use crate::progress::Progress;
 use crate::stream::{Rows, Shape};
 use crate::summary::{GroupSummary, SizeSummary, Tally};
 use crate::words::counted;
-use crate::memory;
 
 /// What became of a file.
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +41,19 @@ pub(crate) struct Report {
     pub(crate) joint: Option<JointSummary>,
 }
 
+/// Fails if memory has no room for the rows, and for what is written of them.
+pub(crate) fn check_memory(rows: &Rows, is_written: bool) -> Result<()> {
+    /// Of each class: a counter, and on each thread what a transform sorts.
+    const COUNTER: usize = size_of::<u64>();
+    const SCRATCH: usize = 2 * size_of::<u64>();
+    let (classes, size) = (rows.shape().classes, rows.dtype().size());
+    // With its mask, and with its class when it is written.
+    let a_logit = size + 1 + if is_written { size + size_of::<u32>() } else { 0 };
+    let a_class = COUNTER + SCRATCH * rayon::current_num_threads();
+    let bytes = rows.held().saturating_mul(a_logit).saturating_add(classes.saturating_mul(a_class));
+    memory::check(bytes, &format!("rows of {}", counted(classes, "class")))
+}
+
 /// Goes through all rows, and writes them if there is where to.
 pub(crate) fn sparsify(
     rows: Rows,
@@ -49,12 +62,6 @@ pub(crate) fn sparsify(
     output: Option<Output>,
     progress: Progress,
 ) -> Result<Report> {
-    let classes = rows.shape().classes;
-    let (logit, written) = (rows.dtype().size() + 1, rows.dtype().size() + 4);
-    let a_logit = logit + if output.is_some() { written } else { 0 };
-    let counts = classes.saturating_mul(8);
-    let needed = rows.held().saturating_mul(a_logit).saturating_add(counts);
-    memory::check(needed, &format!("rows of {}", counted(classes, "class")))?;
     let typed = match rows.dtype() {
         Dtype::F16 => typed::<f16>,
         Dtype::Bf16 => typed::<bf16>,

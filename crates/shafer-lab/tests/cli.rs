@@ -218,7 +218,8 @@ fn the_page_needs_nothing_and_trusts_no_name() {
     let message = complaint(folder.path(), &["compare", "nan.npy", "--html", "page.html"]);
     assert!(message.starts_with("shafer: nan.npy: row 5, column 3: logit is NaN"), "{message}");
     assert_eq!(std::fs::read_to_string(folder.path().join("page.html")).unwrap(), page);
-    let message = complaint(folder.path(), &["compare", "logits.npy", "--html", "."]);
+    std::fs::create_dir(folder.path().join("f.html")).unwrap();
+    let message = complaint(folder.path(), &["compare", "logits.npy", "--html", "f.html"]);
     assert!(message.contains("is a folder"), "{message}");
     std::fs::write(folder.path().join("names.txt"), "a\nb\n").unwrap();
     let arguments = ["compare", "logits.npy", "--html", "other.html", "--class-names", "names.txt"];

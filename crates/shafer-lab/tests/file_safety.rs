@@ -47,19 +47,41 @@ fn an_output_is_never_an_input() {
         (vec!["sparsify", "logits.npy", "-o", "sub/../logits.npy"], "logits.npy"),
         (vec!["sparsify", "logits.npy", "--mask", "mask.npy", "-o", "mask.npy"], "mask.npy"),
         (
-            vec!["sparsify", "--head", "m.safetensors", "--features", "phi.npy", "-o", "m.safetensors"],
+            vec![
+                "sparsify",
+                "--head",
+                "m.safetensors",
+                "--features",
+                "phi.npy",
+                "-o",
+                "m.safetensors",
+            ],
             "m.safetensors",
         ),
         (
-            vec!["sparsify", "--head", "m.safetensors:head.weight", "--features", "phi.npy", "-o", "phi.npy"],
+            vec![
+                "sparsify",
+                "--head",
+                "m.safetensors:head.weight",
+                "--features",
+                "phi.npy",
+                "-o",
+                "phi.npy",
+            ],
             "phi.npy",
         ),
-        (vec!["compare", "logits.npy", "--labels", "names.html", "--html", "names.html"], "names.html"),
+        (
+            vec!["compare", "logits.npy", "--labels", "names.html", "--html", "names.html"],
+            "names.html",
+        ),
         (vec!["predict", "scene.json", "-o", "scene.json"], "scene.json"),
-        (vec!["predict", "scene.json", "--weights", "weights.parquet", "-o", "weights.parquet"], "weights.parquet"),
+        (
+            vec!["predict", "scene.json", "--weights", "weights.parquet", "-o", "weights.parquet"],
+            "weights.parquet",
+        ),
     ];
-    if cfg!(unix) {
-        #[cfg(unix)]
+    #[cfg(unix)]
+    {
         std::os::unix::fs::symlink("logits.npy", at("symbolic.npy")).unwrap();
         fs::hard_link(at("logits.npy"), at("hard.npy")).unwrap();
         commands.push((vec!["sparsify", "logits.npy", "-o", "symbolic.npy"], "logits.npy"));
@@ -79,7 +101,8 @@ fn an_output_is_never_an_input() {
         }
     }
     // A page is called one.
-    let message = complaint(folder.path(), &["compare", "logits.npy", "--html", "logits.npy", "--force"]);
+    let message =
+        complaint(folder.path(), &["compare", "logits.npy", "--html", "logits.npy", "--force"]);
     assert_eq!(message, "shafer: logits.npy: a page is written as .html");
     assert_eq!(files(folder.path()), before);
 }
@@ -260,7 +283,8 @@ fn an_input_that_changes_stops_the_command() {
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let expected = "shafer: mask.csv: was written to while it was read; run again when nothing writes to it\n";
+    let expected =
+        "shafer: mask.csv: was written to while it was read; run again when nothing writes to it\n";
     assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -280,9 +304,9 @@ fn more_threads_than_processors_are_not_started() {
 #[test]
 fn too_little_memory_is_an_error_like_others() {
     let folder = tempfile::tempdir().unwrap();
-    let classes = 8 << 20;
-    let logits: Vec<f32> = (0..classes).map(|i| (i % 1000) as f32 / 100.0).collect();
-    fs::write(folder.path().join("wide.npy"), npy(&[1, classes as usize], &logits)).unwrap();
+    let classes = 1 << 21;
+    let logits: Vec<f32> = (0..classes).map(|i| f32::from((i % 1000) as u16) / 100.0).collect();
+    fs::write(folder.path().join("wide.npy"), npy(&[1, classes], &logits)).unwrap();
     let commands = [
         "sparsify wide.npy",
         "sparsify wide.npy -o out.npz",
@@ -292,7 +316,7 @@ fn too_little_memory_is_an_error_like_others() {
     ];
     for command in commands {
         let (mut failed, mut worked) = (0, 0);
-        for megabytes in [100, 150, 200, 250, 300, 400, 500, 700, 1000, 8000] {
+        for megabytes in [100, 150, 180, 220, 300, 600, 8000] {
             let program = env!("CARGO_BIN_EXE_shafer");
             let script = format!("ulimit -v {}; exec {program} {command} -Q", megabytes * 1000);
             let ran = std::process::Command::new("sh")
@@ -314,22 +338,6 @@ fn too_little_memory_is_an_error_like_others() {
         }
         assert!(failed > 0 && worked > 0, "{command}: {failed} failed and {worked} worked");
     }
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn threads_that_cannot_be_started_are_an_error_like_others() {
-    let folder = folder();
-    let program = env!("CARGO_BIN_EXE_shafer");
-    let ran = std::process::Command::new("sh")
-        .args(["-c", &format!("exec {program} sparsify logits.npy")])
-        .env("RAYON_NUM_THREADS", "60000")
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    // As many as there are processors, or one line.
-    assert!(matches!(ran.status.code(), Some(0 | 2)), "{ran:?}");
-    assert!(String::from_utf8_lossy(&ran.stderr).lines().count() <= 1, "{ran:?}");
 }
 
 #[cfg(target_os = "linux")]
@@ -377,7 +385,10 @@ fn rows_are_counted_from_the_end() {
             assert_eq!(explained["row"].to_string(), row);
         }
         let message = complaint(folder.path(), &["explain", file, "--row", "-4"]);
-        assert_eq!(message, format!("shafer: {file}: there is no row -4: the file has 3, counted from 0"));
+        assert_eq!(
+            message,
+            format!("shafer: {file}: there is no row -4: the file has 3, counted from 0")
+        );
     }
     // More than is held of a text.
     let message = complaint(folder.path(), &["explain", "logits.csv", "--row", "-5000000"]);

@@ -16,7 +16,8 @@ use crate::raw::fill;
 use crate::{AtomicFile, Dtype, Result, ValuesRef};
 
 /// `SciPy`'s order.
-pub(super) const MEMBERS: [&str; 5] = ["indices.npy", "indptr.npy", "format.npy", "shape.npy", "data.npy"];
+pub(super) const MEMBERS: [&str; 5] =
+    ["indices.npy", "indptr.npy", "format.npy", "shape.npy", "data.npy"];
 
 /// Writes a CSR matrix for `scipy.sparse.load_npz`: the members, types and values are those that
 /// `scipy.sparse.save_npz(path, matrix, compressed=False)` writes. `SciPy` has no sparse f16 or bf16:

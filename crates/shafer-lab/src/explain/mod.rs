@@ -6,9 +6,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 use serde::Serialize;
-use shafer::{
-    Belief, CompressedRows, Evidence, Logits, Product, Softmax, Transform, TransformExt,
-};
+use shafer::{Belief, CompressedRows, Evidence, Logits, Product, Softmax, Transform, TransformExt};
 
 use crate::groups::in_file;
 use crate::stream::Rows;
