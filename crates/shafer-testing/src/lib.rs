@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn words_of_the_list() {
-        for (list, expected) in [("", false), ("data", false), ("data, curl", true), ("curl,", true)]
+        for (list, expected) in
+            [("", false), ("data", false), ("data, curl", true), ("curl,", true)]
         {
             assert_eq!(Need::Curl.is_in(list), Ok(expected), "{list:?}");
         }

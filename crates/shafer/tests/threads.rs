@@ -74,7 +74,10 @@ fn rows_before_an_error_are_written() {
             // Only the rows of its own block are missing, and a block has at most 2^16 logits.
             let missing = bad.checked_sub(found.row_count());
             let block = ((1 << 16) / classes).max(1);
-            assert!(missing.is_some_and(|n| n < block), "{classes}, {threads} threads: {missing:?}");
+            assert!(
+                missing.is_some_and(|n| n < block),
+                "{classes}, {threads} threads: {missing:?}"
+            );
             assert!(found.iter().zip(expected.iter()).all(|(found, row)| found == row));
         }
     }

@@ -24,12 +24,11 @@ const MUTATIONS: usize = 200;
 /// More than any of these files needs, and far less than their headers can claim.
 const MOST_MEMORY: u64 = 400_000_000;
 
-/// A file, how it is read, and what is known of it.
+/// A file, how it is read, and what tells which numbers it holds.
 struct Case {
     name: String,
     bytes: Vec<u8>,
     read: fn(&Path) -> Result<Numbers, String>,
-    /// All that the numbers can be; none for a file in which nothing tells that they have changed.
     oracle: Oracle,
 }
 
@@ -200,27 +199,19 @@ fn arrays() -> Vec<Case> {
         oracle,
     };
     let [plain, fortran, half] = npys();
-    let archive = |array: &[u8]| {
-        zip(&[Member::stored("a.npy", &half), Member::deflated("c.npy", &half), {
-            let mut member = Member::stored("b.npy", array);
-            member.flags = 0;
-            member
-        }])
-    };
-    let packed = zip(&[Member::stored("a.npy", &half), Member::deflated("b.npy", &plain)]);
+    let stored = zip(&[Member::deflated("a.npy", &half), Member::stored("b.npy", &fortran)]);
+    let deflated = zip(&[Member::stored("a.npy", &half), Member::deflated("b.npy", &plain)]);
     let [lists, columns] = tables();
-    let (npz, stored) = (packed, archive(&fortran));
     vec![
         case("plain.npy", plain, Oracle::Reader(oracle::npy)),
         case("fortran.npy", fortran, Oracle::Reader(oracle::npy)),
-        case("half.npy", half.clone(), Oracle::Reader(oracle::npy)),
-        case("deflated.npz", npz, Oracle::Checksums),
+        case("half.npy", half, Oracle::Reader(oracle::npy)),
+        case("deflated.npz", deflated, Oracle::Checksums),
         case("stored.npz", stored, Oracle::Checksums),
         case("a.safetensors", safetensors(), Oracle::Reader(oracle::safetensors)),
         case("a.csv", csv(), Oracle::Reader(oracle::csv)),
         case("written.parquet", parquet(), Oracle::Reader(oracle::parquet)),
         case("lists.parquet", fixture("tables/list-none.parquet"), Oracle::Reader(oracle::parquet)),
-        case("half.parquet", fixture("tables/split.parquet"), Oracle::Reader(oracle::parquet)),
         case("lists.arrow", arrow_file(&lists), Oracle::Reader(oracle::arrow)),
         case("columns.arrow", arrow_file(&columns), Oracle::Reader(oracle::arrow)),
         case("lists.arrows", arrow_stream(&lists), Oracle::Reader(oracle::arrow)),

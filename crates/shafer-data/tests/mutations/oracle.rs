@@ -77,7 +77,7 @@ fn read_npy(bytes: &[u8]) -> Option<Numbers> {
         data.chunks_mut(size).for_each(<[u8]>::reverse);
     }
     let values = floats(kind, &data)?;
-    if data.len() % size != 0 || values.len() != shape.iter().product() {
+    if data.len() % size != 0 || values.len() != shape.iter().product::<usize>() {
         return None;
     }
     if after("fortran_order")?.starts_with("False") {
@@ -122,9 +122,11 @@ fn among(tensors: &[Tensor], factors: &[f64], found: &Numbers) -> bool {
         return tensors.iter().any(|t| t.shape == found.shape && same(&t.values, &found.values));
     };
     let turned = (0..found.values.len()).map(|i| found.values[i % rows * columns + i / rows]);
-    let turned: Vec<f64> = if rows * columns == found.values.len() { turned.collect() } else { vec![] };
+    let turned: Vec<f64> =
+        if rows * columns == found.values.len() { turned.collect() } else { vec![] };
     let bias = found.bias.as_ref().is_none_or(|bias| {
-        bias.len() == columns && (held(bias) || same(bias, &vec![bias[0]; columns]) && held(&bias[..1]))
+        bias.len() == columns
+            && (held(bias) || same(bias, &vec![bias[0]; columns]) && held(&bias[..1]))
     });
     bias && (held(&found.values) || held(&turned))
 }
@@ -154,7 +156,8 @@ pub(crate) fn csv(bytes: &[u8], found: &Numbers) -> bool {
     let lines = || text.split(['\n', '\r']).filter(|line| !line.is_empty());
     let number = |field: &str| field.trim().trim_matches('"').trim().parse::<f64>().ok();
     [',', ';', '\t', ' '].into_iter().any(|separator| {
-        let named = lines().next().is_some_and(|line| line.split(separator).all(|f| number(f).is_none()));
+        let named =
+            lines().next().is_some_and(|line| line.split(separator).all(|f| number(f).is_none()));
         let rows = lines().skip(usize::from(named));
         let rows: Option<Vec<Vec<f64>>> =
             rows.map(|line| line.split(separator).map(number).collect()).collect();
@@ -217,7 +220,11 @@ fn batch_rows(batch: &RecordBatch) -> Option<Vec<Vec<f64>>> {
         return rows.into_iter().map(|row| column(&*row?)).collect();
     }
     let columns: Vec<Vec<f64>> = batch.columns().iter().filter_map(|array| column(array)).collect();
-    Some((0..batch.num_rows()).map(|row| columns.iter().map(|column| column[row]).collect()).collect())
+    Some(
+        (0..batch.num_rows())
+            .map(|row| columns.iter().map(|column| column[row]).collect())
+            .collect(),
+    )
 }
 
 pub(crate) fn arrow(bytes: &[u8], found: &Numbers) -> bool {
@@ -301,7 +308,10 @@ fn onnx_tensor(message: &[u8]) -> Option<Tensor> {
         Some(raw) => floats(kind, raw)?,
         None => floats(typed, &messages(message, tag).collect::<Vec<_>>().concat())?,
     };
-    Some(Tensor { shape: Vec::new(), values: values.iter().map(|&v| f64::from(v as f32)).collect() })
+    Some(Tensor {
+        shape: Vec::new(),
+        values: values.iter().map(|&v| f64::from(v as f32)).collect(),
+    })
 }
 
 /// The initialisers and constants of a graph, and the factors among its attributes.
@@ -311,7 +321,8 @@ pub(crate) fn onnx(bytes: &[u8], found: &Numbers) -> bool {
         tensors.extend(messages(graph, 5).filter_map(onnx_tensor));
         for attribute in messages(graph, 1).flat_map(|node| messages(node, 5)) {
             tensors.extend(messages(attribute, 5).filter_map(onnx_tensor));
-            let factor = messages(attribute, 2).filter_map(|f| Some(f32::from_le_bytes(f.try_into().ok()?)));
+            let factor =
+                messages(attribute, 2).filter_map(|f| Some(f32::from_le_bytes(f.try_into().ok()?)));
             factors.extend(factor.map(f64::from));
         }
     }
