@@ -147,13 +147,15 @@ fn check_npy(path: &Path, classes: usize, dtype: Dtype, rows: &Rows) {
 }
 
 fn check_csv(path: &Path, dtype: Dtype, rows: &Rows) {
-    let array = read(&at(path, None)).unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    let fields = text.lines().skip(1).flat_map(|line| line.split(','));
+    let numbers: Vec<f64> = fields.map(|field| field.parse().unwrap()).collect();
     let kept = rows.iter().enumerate().flat_map(|(row, kept)| kept.iter().map(move |k| (row, k)));
     let expected: Vec<(usize, u32, u64)> =
         kept.map(|(row, &(class, bits))| (row, class, bits)).collect();
-    assert_eq!(array.bits.len(), expected.len() * 3);
-    for (found, (row, class, bits)) in array.bits.chunks(3).zip(expected) {
-        let [found_row, found_class, value] = [0, 1, 2].map(|i| f64::from_bits(found[i]));
+    assert_eq!(numbers.len(), expected.len() * 3);
+    for (found, (row, class, bits)) in numbers.chunks(3).zip(expected) {
+        let [found_row, found_class, value] = [0, 1, 2].map(|i| found[i]);
         assert_eq!((found_row, found_class), (row as f64, f64::from(class)));
         let (same, nan) = match dtype {
             Dtype::F16 => (

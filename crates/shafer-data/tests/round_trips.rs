@@ -335,7 +335,10 @@ fn a_shape_of_more_axes() {
 #[test]
 fn no_rows() {
     let folder = tempfile::tempdir().unwrap();
-    for ending in ["npy", "npz", "safetensors", "parquet", "csv"] {
+    let text = folder.path().join("a.csv");
+    create(&text, 3, Dtype::F32).unwrap().finish().unwrap();
+    assert_eq!(fs::read_to_string(text).unwrap(), "row,class,probability\n");
+    for ending in ["npy", "npz", "safetensors", "parquet"] {
         let path = folder.path().join(format!("a.{ending}"));
         create(&path, 3, Dtype::F32).unwrap().finish().unwrap();
         let name = match ending {
