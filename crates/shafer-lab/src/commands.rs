@@ -431,7 +431,8 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => {
             let reader = shafer_data::open_with(&Location::parse(logits), &input.table_options())?;
-            columns::check_classes(&*reader).with_context(|| Path::new(logits).display().to_string())?;
+            columns::check_classes(&*reader)
+                .with_context(|| Path::new(logits).display().to_string())?;
             reader
         }
         (None, Some(model), Some(features)) => {

@@ -68,7 +68,8 @@ impl Explanation {
             self.internal_conflict
         );
         if self.method == EVIDENTIAL
-            && let Some(hint) = many_classes::hint(classes, self.kept as f64, self.effective_classes)
+            && let Some(hint) =
+                many_classes::hint(classes, self.kept as f64, self.effective_classes)
         {
             let _ = writeln!(text, "hint: {hint}");
         }
