@@ -1,9 +1,7 @@
 //! Numbers in sentences.
 
-use std::fmt::Display;
-
 /// A number of things: "1 row", "2 rows", "1 class", "2 classes".
-pub(crate) fn counted(number: impl Display + PartialEq<usize>, thing: &str) -> String {
+pub(crate) fn counted(number: usize, thing: &str) -> String {
     let ending = match thing {
         _ if number == 1 => "",
         _ if thing.ends_with('s') => "es",

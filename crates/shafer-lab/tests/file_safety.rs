@@ -126,8 +126,8 @@ fn standard_input_is_an_input() {
 #[test]
 fn only_our_own_files_are_replaced_without_force() {
     let folder = folder();
-    let scene: String = (0..12).map(|t| format!("{} 1 {}.0 0.0\n", t * 10, t)).collect();
-    fs::write(folder.path().join("street.txt"), scene).unwrap();
+    let scene: Vec<String> = (0..12).map(|t| format!("{} 1 {t}.0 0.0\n", t * 10)).collect();
+    fs::write(folder.path().join("street.txt"), scene.concat()).unwrap();
     let outputs = [
         ("sparsify", "logits.npy", "-o", "out.npy"),
         ("sparsify", "logits.npy", "-o", "out.npz"),
@@ -219,14 +219,15 @@ fn waiting(folder: &Path) -> (std::process::Child, std::process::ChildStdin, std
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(CSV.as_bytes()).unwrap();
     let start = Instant::now();
-    loop {
+    let new = loop {
         let new = temporary_files(folder).into_iter().find(|path| !known.contains(path));
         if let Some(new) = new {
-            return (child, stdin, new);
+            break new;
         }
         assert!(start.elapsed() < Duration::from_mins(1), "no output was begun");
         std::thread::sleep(Duration::from_millis(10));
-    }
+    };
+    (child, stdin, new)
 }
 
 #[cfg(unix)]
@@ -245,7 +246,7 @@ fn what_killed_runs_leave_is_removed_by_the_next() {
     assert_eq!(temporary_files(folder.path()), [left]);
     // The next one begins its own file and removes the other; a third leaves that of the second.
     let (mut running, stdin, held) = waiting(folder.path());
-    assert_eq!(temporary_files(folder.path()), [held.clone()]);
+    assert_eq!(temporary_files(folder.path()), std::slice::from_ref(&held));
     assert!(shafer(folder.path(), &["sparsify", "logits.npy", "-o", "out.npz"]).status.success());
     assert_eq!(temporary_files(folder.path()), [held]);
     drop(stdin);

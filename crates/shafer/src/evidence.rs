@@ -106,7 +106,8 @@ impl Evidence {
         let Some(centre) = Centre::new(unmasked.clone()) else {
             return Err(Self::ALL_MASKED);
         };
-        let (mut positive, mut negative) = (Vec::new(), Vec::new());
+        let room = || Vec::with_capacity(logits.len());
+        let (mut positive, mut negative) = (room(), room());
         for logit in logits {
             let logit = logit.to_f64();
             let weight = if logit.is_finite() { centre.deviation(logit) } else { logit };
