@@ -25,18 +25,19 @@ impl Numbers {
         Self { shape, values, bias: None }
     }
 
-    /// Bit by bit, so that NaN is itself.
+    /// Bit by bit, so that NaN is itself. How many columns no rows have cannot be said.
     pub(crate) fn same(&self, other: &Self) -> bool {
         let bias = match (&self.bias, &other.bias) {
             (Some(a), Some(b)) => same(a, b),
             (a, b) => a.is_none() && b.is_none(),
         };
-        self.shape == other.shape && same(&self.values, &other.values) && bias
+        let none = self.values.is_empty() && other.values.is_empty();
+        (none || self.shape == other.shape) && same(&self.values, &other.values) && bias
     }
 
     /// Rows of equal length.
     fn rows(rows: &[Vec<f64>]) -> Option<Self> {
-        let columns = rows.first()?.len();
+        let columns = rows.first().map_or(0, Vec::len);
         let even = rows.iter().all(|row| row.len() == columns);
         even.then(|| Self::array(vec![rows.len(), columns], rows.concat()))
     }

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
-use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, root_as_message};
+use arrow_ipc::{
+    CompressionType, Message, MessageHeader, MetadataVersion, RecordBatch, root_as_message,
+};
 use lz4_flex::frame::FrameDecoder;
 use ruzstd::decoding::{DEFAULT_MAX_WINDOW_SIZE, StreamingDecoder};
 
@@ -56,20 +58,34 @@ impl Messages {
         } else if self.at == self.end {
             return Ok(None);
         }
+        let first = self.directory.is_none() && self.at == 0;
         // Before version 0.15 of Arrow, the length had nothing before it.
         let mut length = self.integer()?;
         if length == -1 {
             length = self.integer()?;
         }
         if length == 0 {
-            return Ok(None);
+            // The end of a stream. A directory says how many there are.
+            return match self.directory {
+                None => Ok(None),
+                Some(_) => Err(self.damaged("has no batch where its directory has one")),
+            };
         }
         let length = match u64::try_from(length) {
             Ok(length) if length <= LONGEST_MESSAGE => length,
             _ => return Err(self.damaged(format!("claims a message of {length} bytes"))),
         };
         let bytes = self.bytes(length)?;
-        let body = self.message(&bytes)?.bodyLength();
+        let message = self.message(&bytes)?;
+        // What is skipped because of a damaged type would be rows that are lost unseen.
+        let kinds: &[MessageHeader] = match self.directory {
+            Some(_) => &[MessageHeader::RecordBatch],
+            None => &[MessageHeader::RecordBatch, MessageHeader::DictionaryBatch],
+        };
+        if !first && !kinds.contains(&message.header_type()) {
+            return Err(self.damaged("has a message of another kind than belongs there"));
+        }
+        let body = message.bodyLength();
         let Ok(length) = u64::try_from(body) else {
             return Err(self.damaged(format!("claims a batch of {body} bytes")));
         };

@@ -53,7 +53,7 @@ pub(super) struct Chunk {
 
 impl Footer {
     pub(super) fn parse(bytes: &[u8]) -> Parsed<Self> {
-        let mut elements = Vec::new();
+        let (mut elements, mut rows) = (Vec::new(), None);
         let mut footer = Self::default();
         let mut thrift = Thrift { bytes };
         thrift.fields(|thrift, field| {
@@ -67,6 +67,7 @@ impl Footer {
                         Ok(())
                     })?;
                 }
+                (3, I64) => rows = Some(thrift.integer()?),
                 (4, LIST) => {
                     thrift.structs(|thrift| {
                         footer.groups.push(Group::parse(thrift)?);
@@ -78,6 +79,11 @@ impl Footer {
             Ok(true)
         })?;
         let chunks = footer.schema(&elements)?;
+        // Otherwise a damaged list of groups could lose some of them unseen.
+        let counted = footer.groups.iter().try_fold(0, |n: i64, group| n.checked_add(group.rows));
+        if rows.is_some_and(|rows| counted != Some(rows)) {
+            return Err("has groups with more or fewer rows than it says");
+        }
         if footer.groups.iter().any(|group| group.chunks.len() != chunks) {
             return Err("has a group of rows with other columns");
         }
