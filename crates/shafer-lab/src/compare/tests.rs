@@ -135,7 +135,8 @@ fn vacuous_rows_have_no_support() {
     let mut found = found(&logits, None, 3, 3, 1.0);
     assert_eq!(found.vacuous, 2);
     // 3 and 2 classes that are equally probable, and one of 3.
-    let last: f64 = Softmax.row(&[0.0_f64, 3.0, -3.0]).unwrap().iter().map(|p| p.powf(-p)).product();
+    let last: f64 =
+        Softmax.row(&[0.0_f64, 3.0, -3.0]).unwrap().iter().map(|p| p.powf(-p)).product();
     close(Some(found.effective_classes), 5.0 + last);
     let report = found.methods.remove(0).report(&bins(3));
     assert_eq!((report.rows, report.evidential_support_kept), (3, Some(1.0)));
