@@ -5,6 +5,7 @@ use serde::Serialize;
 use shafer::{Element, Entmax, Evidential, Logits, MinP, Transform};
 
 use super::Output;
+use super::measure::rest;
 
 /// The points of one method.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -71,7 +72,7 @@ impl Curves {
                 let row = |(row, softmax): (usize, &[f64])| {
                     let (kept, _) = output.row(row).ok()?;
                     let mass: f64 = kept.iter().map(|&class| softmax[class as usize]).sum();
-                    Some((kept.len(), (1.0 - mass).max(0.0)))
+                    Some((kept.len(), rest(mass)))
                 };
                 softmax.par_chunks_exact(classes).enumerate().map(row).collect_into_vec(&mut rows);
             })?;

@@ -173,7 +173,7 @@ impl RowNumbers {
                 (largest, first) = (p, Some(class));
             }
         }
-        let dropped = (1.0_f64 - mass).max(0.0);
+        let dropped = rest(mass);
         // A dropped class has the term q ln(q / (q / 2)).
         divergence += dropped * std::f64::consts::LN_2;
         let probability = |class: u32| {
@@ -197,6 +197,13 @@ impl RowNumbers {
             }),
         }
     }
+}
+
+/// The probability that is left beside this one, unless it is no more than rounding.
+pub(super) fn rest(mass: f64) -> f64 {
+    const ROUNDING: f64 = 1e-13;
+    let rest = 1.0 - mass;
+    if rest > ROUNDING { rest } else { 0.0 }
 }
 
 /// `p ln(p / m) + q ln(q / m)` with `m` halfway between `p` and `q`.

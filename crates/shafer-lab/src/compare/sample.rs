@@ -5,6 +5,8 @@ use std::ops::Range;
 use serde::Serialize;
 use shafer::{CompressedRows, Element};
 
+use super::measure::rest;
+
 /// How many rows from the beginning.
 const FIRST: usize = 50;
 
@@ -128,7 +130,7 @@ impl SampleRow {
             };
             ShownMethod {
                 kept: kept.len(),
-                dropped: (1.0 - mass).max(0.0),
+                dropped: rest(mass),
                 probabilities: self.classes.iter().map(probability).collect(),
             }
         });

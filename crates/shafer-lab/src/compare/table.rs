@@ -187,7 +187,7 @@ impl Comparison {
                 && let (Some(kept), Some(effective)) = (&method.kept, method.effective_classes)
                 && let Some(hint) = many_classes::hint(self.classes, kept.mean, effective)
             {
-                notes.push(format!("{}: {hint}", method.name));
+                notes.push(hint);
             }
             if let Some(failure) = &method.first_failure {
                 notes.push(format!(
