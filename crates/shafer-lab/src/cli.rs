@@ -392,6 +392,7 @@ Examples:
   shafer reproduce mnist --preset smoke                 does everything run?
   shafer reproduce mnist --preset quick                 minutes, 5 seeds
   shafer reproduce fashion                              as the paper has it, 25 seeds
+  shafer reproduce fashion --preset stable              the same without posterior collapse
   shafer reproduce mnist --seeds 3 --set training.epochs=2 --out short
   shafer reproduce behaviour                            the paper's pedestrians: tested on ETH
   shafer reproduce behaviour --scene all --preset quick each scene tested by networks of the others
