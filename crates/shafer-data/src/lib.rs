@@ -5,7 +5,8 @@
 //!
 //! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is;
 //! [`open_mask`] gives 0 and 1 of any type.
-//! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it.
+//! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it; a [`HeadRequest`]
+//! says how it lies where the file does not.
 //! Data sets: [`dataset`] finds, verifies and reads them.
 //! Writing: [`create`] gives a [`RowWriter`], which takes [`SparseRows`] or dense ones.
 
@@ -33,7 +34,10 @@ pub use atomic::AtomicFile;
 pub use error::{Error, Result};
 pub use location::Location;
 pub use mask::{MaskReader, open_mask};
-pub use model::{HeadCandidate, HeadWeights, ModelFile, Orientation, TensorInfo, heads, load_head};
+pub use model::{
+    BiasChoice, Doubt, HeadCandidate, HeadRequest, HeadWeights, ModelFile, Orientation, TensorInfo,
+    heads, load_head,
+};
 pub use open::{list, open};
 pub use values::{Dtype, Values, ValuesRef};
 pub use write::{
