@@ -37,7 +37,7 @@ struct Node {
 
 impl Node {
     fn bytes(&self) -> Vec<u8> {
-        const OPERATORS: [&str; 14] = [
+        const OPERATORS: [&str; 23] = [
             "Gemm",
             "MatMul",
             "Conv",
@@ -52,6 +52,15 @@ impl Node {
             "Constant",
             "Dropout",
             "Relu",
+            "Exp",
+            "ReduceSum",
+            "ReduceMax",
+            "Div",
+            "Sub",
+            "Mul",
+            "Log",
+            "DequantizeLinear",
+            "MatMulInteger",
         ];
         let op = OPERATORS[usize::from(self.op) % OPERATORS.len()];
         let mut bytes = field(4, op.as_bytes());

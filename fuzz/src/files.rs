@@ -181,7 +181,11 @@ pub fn model(path: &Path, bytes: usize, graph: bool) {
             return;
         }
     };
-    let candidates = candidates.unwrap();
+    // That there is none is an error, too.
+    let candidates = candidates.unwrap_or_else(|error| {
+        line(&error);
+        Vec::new()
+    });
     let tensors = model.tensors().to_vec();
     let find = |name: &str| tensors.iter().find(|tensor| tensor.name == name).unwrap();
     let size = |tensor: &TensorInfo| {

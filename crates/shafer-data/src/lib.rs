@@ -6,7 +6,8 @@
 //! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is;
 //! [`open_with`] chooses columns of a table; [`open_mask`] gives 0 and 1 of any type,
 //! [`open_labels`] integers of any type.
-//! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it.
+//! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it; a [`HeadRequest`]
+//! says how it lies where the file does not.
 //! Data sets: [`dataset`] finds, verifies and reads them.
 //! Writing: [`create`] gives a [`RowWriter`], which takes [`SparseRows`] or dense ones.
 
@@ -40,7 +41,10 @@ pub use delimiter::Delimiter;
 pub use error::{Error, Result};
 pub use location::Location;
 pub use mask::{MaskReader, open_mask};
-pub use model::{HeadCandidate, HeadWeights, ModelFile, Orientation, TensorInfo, heads, load_head};
+pub use model::{
+    BiasChoice, Doubt, HeadCandidate, HeadRequest, HeadWeights, ModelFile, Orientation, TensorInfo,
+    heads, load_head,
+};
 pub use open::{list, open, open_labels, open_with};
 pub use select::{Columns, TableOptions};
 pub use values::{Dtype, Values, ValuesRef};

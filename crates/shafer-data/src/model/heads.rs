@@ -1,8 +1,9 @@
-//! The last linear layer of a model.
+//! The linear layers of a model that may be its head.
 
 use std::{collections::HashMap, fmt, path::Path};
 
-use super::{At, Kind, ModelFile, TensorInfo, shown};
+use super::onnx::Search;
+use super::{At, Kind, ModelFile, TensorInfo, byte_length, shown};
 use crate::{Error, Result};
 
 /// What the rows of a weight matrix stand for in its file.
@@ -29,18 +30,41 @@ pub struct HeadCandidate {
     pub orientation: Orientation,
     /// Why it may be the head.
     pub reason: String,
+    /// Why it may be none. With a doubt, it is only taken by its name.
+    pub doubt: Option<Doubt>,
 }
 
-impl HeadCandidate {
-    pub(super) fn same_layer(&self, other: &Self) -> bool {
-        self.weight == other.weight && self.bias == other.bias
+/// Why a linear layer may be no head. Displays as what follows its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// It has one value.
+    OneValue,
+    /// It has two or three values, and the graph has no softmax over them.
+    FewValues,
+    /// It feeds a softmax inside the graph, and no output.
+    Inside,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OneValue => "gives one value, as a regressor does, and no classes",
+            Self::FewValues => "gives as few values as a regressor, and no softmax follows",
+            Self::Inside => "is inside the graph and gives no output",
+        })
     }
 }
 
 impl fmt::Display for HeadCandidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { weight, features, classes, .. } = self;
-        write!(f, "{} ({features} features, {classes} classes)", shown(weight))
+        let given = match self.doubt {
+            Some(Doubt::OneValue) => "value",
+            Some(Doubt::FewValues) => "values",
+            _ => "classes",
+        };
+        write!(f, "{} ({features} features, {classes} {given})", shown(weight))
     }
 }
 
@@ -72,7 +96,8 @@ pub(super) struct Plan {
 ///
 /// In an ONNX graph these are the `Gemm`, `MatMul` and 1x1 `Conv` nodes that feed an output or a
 /// softmax. Other files have no graph: there it is weights with a bias beside them, and those with
-/// a name such as `head`, `classifier`, `fc` or `prior` come first.
+/// a name such as `head`, `classifier`, `fc` or `prior` come first. If there is none, the error says
+/// what the model has instead.
 ///
 /// ```
 /// # fn main() -> shafer_data::Result<()> {
@@ -86,57 +111,49 @@ pub(super) struct Plan {
 /// ```
 pub fn heads(path: impl AsRef<Path>) -> Result<Vec<HeadCandidate>> {
     let model = ModelFile::open(path)?;
-    Ok(plans(&model).into_iter().map(|plan| plan.candidate).collect())
+    let search = search(&model);
+    if search.plans.is_empty() {
+        return Err(no_head(&search, &model.at));
+    }
+    Ok(search.plans.into_iter().map(|plan| plan.candidate).collect())
 }
 
-/// Loads the head of a model.
-///
-/// `name` is that of its weights, such as `prior.weight`, or of its layer, such as `prior`. Without
-/// it, there must be one that is clearly meant; otherwise the error lists those that may be.
-///
-/// ```
-/// # fn main() -> shafer_data::Result<()> {
-/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny.safetensors");
-/// let head = shafer_data::load_head(path, None)?;
-/// assert_eq!((head.features, head.classes), (8, 5));
-/// assert_eq!(head.weights.len(), 40);
-/// assert_eq!(head.bias.map(|bias| bias.len()), Some(5));
-/// # Ok(())
-/// # }
-/// ```
-pub fn load_head(path: impl AsRef<Path>, name: Option<&str>) -> Result<HeadWeights> {
-    let mut model = ModelFile::open(path)?;
-    let mut plans = plans(&model);
-    let plan = match name {
-        None => {
-            let chosen = choose(&plans, &model.at)?;
-            plans.swap_remove(chosen)
-        }
-        Some(name) => match plans.iter().position(|plan| is_named(&plan.candidate, name)) {
-            Some(found) => plans.swap_remove(found),
-            None => named(&model, name, &plans)?,
-        },
-    };
-    load(&mut model, &plan)
-}
-
-fn plans(model: &ModelFile) -> Vec<Plan> {
-    let mut plans: Vec<_> = if let Kind::Onnx(file) = &model.kind {
-        file.plans(&model.tensors)
+pub(super) fn search(model: &ModelFile) -> Search {
+    let mut search = if let Kind::Onnx(file) = &model.kind {
+        file.search(&model.tensors)
     } else {
         // From the last, so that a stable sort leaves the later one first.
         let tensors = Named::new(&model.tensors);
-        model.tensors.iter().rev().filter_map(|weight| by_name(weight, &tensors)).collect()
+        let weights = model.tensors.iter().rev();
+        let plans = weights.filter_map(|weight| by_name(weight, &tensors)).collect();
+        Search { plans, obstacle: None }
     };
-    plans.sort_by_key(|plan| std::cmp::Reverse(plan.strength));
-    plans
+    search.plans.sort_by_key(|plan| std::cmp::Reverse(plan.strength));
+    search
 }
 
+pub(super) fn no_head(search: &Search, at: &At) -> Error {
+    let (problem, hint) = match &search.obstacle {
+        Some(why) if why.quantised => {
+            return at.request(format!("no head found: {}; {UNQUANTISED}", why.problem));
+        }
+        Some(why) => (why.problem.as_str(), "if the model has a head, "),
+        None => ("no linear layer feeds an output or a softmax, or is named like one", ""),
+    };
+    at.request(format!(
+        "no head found: {problem}; {hint}name its weights, such as FILE:head.weight \
+         (shafer heads --all lists all tensors)"
+    ))
+}
+
+/// What to do about quantised operators.
+pub(super) const UNQUANTISED: &str = "export the model without quantisation";
+
 /// Tensors by their names. Of two with one name it is the first, which is also what is loaded.
-struct Named<'m>(HashMap<&'m str, &'m TensorInfo>);
+pub(super) struct Named<'m>(HashMap<&'m str, &'m TensorInfo>);
 
 impl<'m> Named<'m> {
-    fn new(tensors: &'m [TensorInfo]) -> Self {
+    pub(super) fn new(tensors: &'m [TensorInfo]) -> Self {
         let mut named = HashMap::with_capacity(tensors.len());
         for tensor in tensors {
             named.entry(tensor.name.as_str()).or_insert(tensor);
@@ -144,9 +161,13 @@ impl<'m> Named<'m> {
         Self(named)
     }
 
+    pub(super) fn get(&self, name: &str) -> Option<&'m TensorInfo> {
+        self.0.get(name).copied()
+    }
+
     /// The bias that belongs to weights by its name: `a.bias` to `a.weight`.
-    fn bias_of(&self, weight: &str) -> Option<&'m TensorInfo> {
-        self.0.get(format!("{}bias", weight.strip_suffix("weight")?).as_str()).copied()
+    pub(super) fn bias_of(&self, weight: &str) -> Option<&'m TensorInfo> {
+        self.get(&format!("{}bias", weight.strip_suffix("weight")?))
     }
 }
 
@@ -155,7 +176,7 @@ fn is_float(tensor: &TensorInfo) -> bool {
 }
 
 /// The two sides of a matrix, or of a convolution that looks at one place at a time.
-fn sides(tensor: &TensorInfo) -> Option<(usize, usize)> {
+pub(super) fn sides(tensor: &TensorInfo) -> Option<(usize, usize)> {
     match tensor.shape[..] {
         [rows, columns] | [rows, columns, 1, 1] if rows > 0 && columns > 0 && is_float(tensor) => {
             Some((rows, columns))
@@ -164,14 +185,20 @@ fn sides(tensor: &TensorInfo) -> Option<(usize, usize)> {
     }
 }
 
-/// How a weight lies by the length of its bias. A square matrix fits both ways: that of
+/// How a weight can lie, by the length of its bias. A square matrix fits both ways: that of
 /// `torch.nn.Linear` is the likelier, and the only one for a convolution.
-fn orientation(weight: &TensorInfo, classes: usize) -> Option<Orientation> {
+fn orientation(
+    weight: &TensorInfo,
+    classes: usize,
+    known: Option<Orientation>,
+) -> Option<Orientation> {
+    use Orientation::{ClassesByFeatures, FeaturesByClasses};
     let (rows, columns) = sides(weight)?;
-    if rows == classes {
-        Some(Orientation::ClassesByFeatures)
-    } else if columns == classes && weight.shape.len() == 2 {
-        Some(Orientation::FeaturesByClasses)
+    let possible = |orientation| known.is_none_or(|known| known == orientation);
+    if rows == classes && possible(ClassesByFeatures) {
+        Some(ClassesByFeatures)
+    } else if columns == classes && weight.shape.len() == 2 && possible(FeaturesByClasses) {
+        Some(FeaturesByClasses)
     } else {
         None
     }
@@ -187,21 +214,24 @@ fn by_name(weight: &TensorInfo, tensors: &Named<'_>) -> Option<Plan> {
     if bias.is_none() && strength == 0 {
         return None;
     }
-    let plan = plan(weight, bias).ok()?;
+    let plan = plan(weight, bias, None).ok()?;
     let reason = match (strength > 0, bias.is_some()) {
         (true, true) => "its name says so, and a bias is beside it",
         (true, false) => "its name says so; it has no bias",
         _ => "a bias is beside it",
     };
-    Some(Plan {
-        candidate: HeadCandidate { reason: reason.to_owned(), ..plan.candidate },
-        strength,
-        ..plan
-    })
+    let doubt = (plan.candidate.classes == 1).then_some(Doubt::OneValue);
+    let candidate = HeadCandidate { reason: reason.to_owned(), doubt, ..plan.candidate };
+    Some(Plan { candidate, strength, ..plan })
 }
 
-/// Weights and their bias as a head, or why they are none.
-fn plan(weight: &TensorInfo, bias: Option<&TensorInfo>) -> std::result::Result<Plan, String> {
+/// Weights and their bias as a head, or why they are none. Without an orientation, the length of
+/// the bias tells it, and a square matrix or one without a bias is as `torch.nn.Linear` has it.
+pub(super) fn plan(
+    weight: &TensorInfo,
+    bias: Option<&TensorInfo>,
+    known: Option<Orientation>,
+) -> std::result::Result<Plan, String> {
     let Some((rows, columns)) = sides(weight) else {
         return Err(format!(
             "`{}` is of {} with shape {:?}; a head is a matrix of floats, or a 1x1 convolution",
@@ -210,21 +240,26 @@ fn plan(weight: &TensorInfo, bias: Option<&TensorInfo>) -> std::result::Result<P
             weight.shape
         ));
     };
+    if known == Some(Orientation::FeaturesByClasses) && weight.shape.len() > 2 {
+        return Err(format!(
+            "`{}` is a convolution, which cannot be transposed",
+            shown(&weight.name)
+        ));
+    }
     let orientation = match bias {
-        None => Orientation::ClassesByFeatures,
-        Some(bias) => match bias.shape[..] {
-            [classes] if is_float(bias) => orientation(weight, classes),
-            _ => None,
-        }
-        .ok_or_else(|| {
-            format!(
-                "`{}` of shape {:?} does not fit its bias, which is of {} with shape {:?}",
-                shown(&weight.name),
-                weight.shape,
-                bias.dtype,
-                bias.shape
-            )
-        })?,
+        None => known.unwrap_or(Orientation::ClassesByFeatures),
+        Some(bias) => length(bias)
+            .and_then(|classes| orientation(weight, classes, known))
+            .ok_or_else(|| {
+                format!(
+                    "`{}` of shape {:?} does not fit its bias `{}`, which is of {} with shape {:?}",
+                    shown(&weight.name),
+                    weight.shape,
+                    shown(&bias.name),
+                    bias.dtype,
+                    bias.shape
+                )
+            })?,
     };
     let (features, classes) = match orientation {
         Orientation::ClassesByFeatures => (columns, rows),
@@ -238,6 +273,7 @@ fn plan(weight: &TensorInfo, bias: Option<&TensorInfo>) -> std::result::Result<P
             classes,
             orientation,
             reason: "it was named".to_owned(),
+            doubt: None,
         },
         alpha: 1.0,
         beta: 1.0,
@@ -245,12 +281,19 @@ fn plan(weight: &TensorInfo, bias: Option<&TensorInfo>) -> std::result::Result<P
     })
 }
 
+/// How many numbers a vector has, whatever axes of length 1 are beside it.
+pub(super) fn length(bias: &TensorInfo) -> Option<usize> {
+    let vector = bias.shape.iter().filter(|&&n| n != 1).count() <= 1;
+    let count = byte_length(&bias.shape, 1).filter(|_| vector && is_float(bias))?;
+    usize::try_from(count).ok()
+}
+
 fn is_weight(name: &str) -> bool {
     name == "weight" || name.ends_with(".weight")
 }
 
 /// The layer of a weight, and its number in a sequence of layers: `a`, 6 of `a.6.weight`.
-fn layer(weight: &str) -> (&str, Option<u32>) {
+pub(super) fn layer(weight: &str) -> (&str, Option<u32>) {
     let layer = weight.strip_suffix("weight").unwrap_or(weight);
     let layer = layer.strip_suffix('.').unwrap_or(layer);
     let (before, last) = layer.rsplit_once('.').unwrap_or(("", layer));
@@ -273,127 +316,6 @@ fn strength(weight: &str) -> u8 {
     } else {
         u8::from(matches!(&*name, "fc" | "output" | "cls" | "score" | "predictions"))
     }
-}
-
-/// Whether a layer is called by the name of its weights or by its own. Exporters to ONNX transpose
-/// weights and then name them anew: there the bias still tells what the layer was called.
-fn is_named(candidate: &HeadCandidate, name: &str) -> bool {
-    let layer = name.strip_suffix(".weight").unwrap_or(name);
-    candidate.weight == name
-        || candidate.weight.strip_suffix(".weight") == Some(layer)
-        || candidate.bias.as_ref().and_then(|bias| bias.strip_suffix(".bias")) == Some(layer)
-}
-
-/// A head that was asked for by a name which is not among the candidates.
-fn named(model: &ModelFile, name: &str, plans: &[Plan]) -> Result<Plan> {
-    let tensors = Named::new(&model.tensors);
-    let weight =
-        tensors.0.get(name).or_else(|| tensors.0.get(format!("{name}.weight").as_str())).copied();
-    let Some(weight) = weight else {
-        let mut problem = format!("no tensor is named `{}`", shown(name));
-        if !plans.is_empty() {
-            problem += "; heads may be ";
-            problem += &list(plans);
-        }
-        return Err(model.at.request(problem));
-    };
-    plan(weight, tensors.bias_of(&weight.name)).map_err(|problem| model.at.request(problem))
-}
-
-/// The one that is clearly meant.
-fn choose(plans: &[Plan], at: &At) -> Result<usize> {
-    let Some(first) = plans.first() else {
-        return Err(no_head(at));
-    };
-    let best = plans.iter().take_while(|plan| plan.strength == first.strength).count();
-    if best == 1 && (first.strength > 0 || plans.len() == 1) {
-        return Ok(0);
-    }
-    if let Some(last) = last_of_sequence(&plans[..best]) {
-        return Ok(last);
-    }
-    let example = if at.0.len() <= 80 { &at.0 } else { "FILE" };
-    Err(at.request(format!(
-        "several layers may be the head: {}; name one, such as {example}:{}",
-        list(plans),
-        shown(&first.candidate.weight)
-    )))
-}
-
-fn no_head(at: &At) -> Error {
-    at.request(
-        "no head found: no linear layer feeds an output or a softmax, or is named like one; \
-         name its weights, such as FILE:head.weight",
-    )
-}
-
-/// Layers that are numbered in one sequence, each taking what the one before it gives: the last
-/// gives the result.
-fn last_of_sequence(plans: &[Plan]) -> Option<usize> {
-    let mut numbered = Vec::with_capacity(plans.len());
-    for (i, plan) in plans.iter().enumerate() {
-        let (before, number) = layer(&plan.candidate.weight);
-        if before != layer(&plans[0].candidate.weight).0 {
-            return None;
-        }
-        numbered.push((number?, i));
-    }
-    numbered.sort_unstable();
-    let chained = numbered.windows(2).all(|pair| {
-        let (this, next) = (&plans[pair[0].1].candidate, &plans[pair[1].1].candidate);
-        this.classes == next.features
-    });
-    if chained { numbered.last().map(|&(_, i)| i) } else { None }
-}
-
-/// Candidates in a message: not more than a line can take.
-fn list(plans: &[Plan]) -> String {
-    const SHOWN: usize = 8;
-    let mut shown: Vec<_> =
-        plans.iter().take(SHOWN).map(|plan| plan.candidate.to_string()).collect();
-    if plans.len() > SHOWN {
-        shown.push(format!("and {} more", plans.len() - SHOWN));
-    }
-    shown.join(", ")
-}
-
-fn load(model: &mut ModelFile, plan: &Plan) -> Result<HeadWeights> {
-    let HeadCandidate { weight, bias, features, classes, orientation, .. } = &plan.candidate;
-    let (features, classes) = (*features, *classes);
-    let mut weights = model.load(weight)?;
-    if *orientation == Orientation::ClassesByFeatures {
-        weights = transposed(&weights, classes, features);
-    }
-    if plan.alpha != 1.0 {
-        for w in &mut weights {
-            *w *= plan.alpha;
-        }
-    }
-    let bias = match bias {
-        None => None,
-        Some(name) => {
-            let mut bias = model.load(name)?;
-            // A graph may add one number to all classes, of which there are no more than weights.
-            if let [value] = bias[..] {
-                bias.resize(classes, value);
-            }
-            if plan.beta != 1.0 {
-                for b in &mut bias {
-                    *b *= plan.beta;
-                }
-            }
-            Some(bias)
-        }
-    };
-    Ok(HeadWeights { features, classes, weights, bias })
-}
-
-fn transposed(matrix: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    let mut result = Vec::with_capacity(matrix.len());
-    for column in 0..columns {
-        result.extend((0..rows).map(|row| matrix[row * columns + column]));
-    }
-    result
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@ mod heads;
 mod onnx;
 mod pickle;
 mod pytorch;
+mod request;
 mod safetensors;
 
 use std::{fmt, fs::File, io, path::Path};
 
-pub use heads::{HeadCandidate, HeadWeights, Orientation, heads, load_head};
+pub use heads::{Doubt, HeadCandidate, HeadWeights, Orientation, heads};
+pub use request::{BiasChoice, HeadRequest, load_head};
 
 use self::element::Element;
 use crate::{Error, Result};
@@ -23,6 +25,12 @@ pub struct TensorInfo {
     pub dtype: String,
     /// Its shape. A scalar has none.
     pub shape: Vec<usize>,
+}
+
+impl fmt::Display for TensorInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:?}", self.name.escape_debug(), self.dtype.escape_debug(), self.shape)
+    }
 }
 
 /// A model file: `.safetensors`, `.onnx`, or what `torch.save` writes: `.pt`, `.pth`, `.bin` and `.ckpt`.
