@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
-use shafer_data::{Delimiter, Location, TableOptions};
+use shafer_data::{BiasChoice, Delimiter, HeadRequest, Location, Orientation, TableOptions};
 
 use crate::behaviour::{FrameChoice, FrameRate, SceneChoice, Units};
 use crate::method::{Choice, MethodArgs};
@@ -78,6 +78,23 @@ pub(crate) struct Input {
     #[arg(long, value_name = "FILE", requires = "head")]
     pub(crate) features: Option<OsString>,
 
+    /// The rows of the layer's weights are features, its columns classes (false: the other way round)
+    /// [default: what the graph of the model or the length of the bias tells]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        requires = "head",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub(crate) transpose: Option<bool>,
+
+    /// The tensor that is the layer's bias, or none if it has no bias [default: what the graph or the
+    /// name of the weights tells]
+    #[arg(long, value_name = "NAME", requires = "head")]
+    pub(crate) bias: Option<String>,
+
     /// The axis that the classes lie along; negative ones count from the end
     #[arg(long, default_value_t = -1, value_name = "A", allow_negative_numbers = true)]
     pub(crate) axis: isize,
@@ -104,6 +121,19 @@ pub(crate) struct Input {
 }
 
 impl Input {
+    /// The layer of the model that is wanted.
+    pub(crate) fn head_request<'a>(&'a self, name: Option<&'a str>) -> HeadRequest<'a> {
+        let orientation = self.transpose.map(|by_feature| {
+            if by_feature { Orientation::FeaturesByClasses } else { Orientation::ClassesByFeatures }
+        });
+        let bias = match self.bias.as_deref() {
+            None => BiasChoice::Known,
+            Some("none") => BiasChoice::None,
+            Some(name) => BiasChoice::Tensor(name),
+        };
+        HeadRequest { name, orientation, bias }
+    }
+
     /// How the file of logits or features is read, if it is a table.
     pub(crate) fn table_options(&self) -> TableOptions {
         TableOptions {
@@ -260,12 +290,17 @@ pub(crate) struct Compare {
 /// List the linear layers of a model that may be its head
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
-  shafer heads model.safetensors")]
+Examples:
+  shafer heads model.safetensors
+  shafer heads model.onnx --all")]
 pub(crate) struct Heads {
     /// .safetensors, .pt, .pth, .bin or .onnx; nothing in it is executed
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
+
+    /// List every tensor of the model with its type and shape
+    #[arg(short, long)]
+    pub(crate) all: bool,
 }
 
 /// Fetch, verify and find data sets

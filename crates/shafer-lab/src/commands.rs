@@ -9,10 +9,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use serde::Serialize;
-use shafer_data::{ArrayReader, AtomicFile, Location, NpyWriter, ParquetWriter, RowWriter};
+use shafer_data::{
+    ArrayReader, AtomicFile, HeadCandidate, Location, ModelFile, NpyWriter, ParquetWriter,
+    RowWriter, TensorInfo,
+};
 
 use crate::behaviour::{FrameChoice, JsonPredictions, KeptCounts, PredictionFile};
-use crate::cli::{Cli, Command, Compare, Explain, Input, Predict, Reproduce, Sparsify};
+use crate::cli::{Cli, Command, Compare, Explain, Heads, Input, Predict, Reproduce, Sparsify};
 use crate::columns::Taken;
 use crate::explain::Explainer;
 use crate::head::HeadReader;
@@ -39,7 +42,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Command::Sparsify(arguments) => run_sparsify(cli, arguments),
         Command::Explain(arguments) => run_explain(cli, arguments),
         Command::Compare(arguments) => run_compare(cli, arguments),
-        Command::Heads(arguments) => run_heads(cli, &arguments.model),
+        Command::Heads(arguments) => run_heads(cli, arguments),
         Command::Data(arguments) => data::run(cli, arguments),
         Command::Reproduce(arguments) => run_reproduce(cli, arguments),
         Command::Predict(arguments) => run_predict(cli, arguments),
@@ -248,29 +251,39 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     }
 }
 
-fn run_heads(cli: &Cli, model: &Path) -> Result<()> {
+fn run_heads(cli: &Cli, arguments: &Heads) -> Result<()> {
+    let model = &arguments.model;
+    if arguments.all {
+        let model = ModelFile::open(model)?;
+        let tensors = model.tensors();
+        if cli.json {
+            let tensor = |tensor: &TensorInfo| {
+                let TensorInfo { name, dtype, shape } = tensor;
+                serde_json::json!({ "name": name, "dtype": dtype, "shape": shape })
+            };
+            return print_json(&tensors.iter().map(tensor).collect::<Vec<_>>());
+        }
+        return print(&tensors.iter().map(|tensor| format!("{tensor}\n")).collect::<String>());
+    }
     let heads = shafer_data::heads(model)?;
     if cli.json {
-        let heads: Vec<_> = heads
-            .iter()
-            .map(|head| {
-                serde_json::json!({
-                    "weight": head.weight,
-                    "bias": head.bias,
-                    "features": head.features,
-                    "classes": head.classes,
-                    "reason": head.reason,
-                })
+        let head = |head: &HeadCandidate| {
+            serde_json::json!({
+                "weight": head.weight,
+                "bias": head.bias,
+                "features": head.features,
+                "classes": head.classes,
+                "reason": head.reason,
+                "doubt": head.doubt.map(|doubt| doubt.to_string()),
             })
-            .collect();
-        return print_json(&heads);
+        };
+        return print_json(&heads.iter().map(head).collect::<Vec<_>>());
     }
-    if heads.is_empty() {
-        bail!("{}: no layer looks like a head", model.display());
-    }
-    let lines: Vec<String> =
-        heads.iter().map(|head| format!("{head}: {}\n", head.reason)).collect();
-    print(&lines.concat())
+    let line = |head: &HeadCandidate| match head.doubt {
+        None => format!("{head}: {}\n", head.reason),
+        Some(doubt) => format!("{head}: {}, but {doubt}\n", head.reason),
+    };
+    print(&heads.iter().map(line).collect::<String>())
 }
 
 fn run_demo(cli: &Cli, out: &Path) -> Result<()> {
@@ -438,7 +451,7 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
         (None, Some(model), Some(features)) => {
             let at = Location::parse(model);
             let Some(path) = &at.path else { bail!("a model cannot be read from standard input") };
-            let head = shafer_data::load_head(path, at.name.as_deref())?;
+            let head = input.head_request(at.name.as_deref()).load(path)?;
             let wanted = head.features;
             let reader =
                 shafer_data::open_with(&Location::parse(features), &input.table_options())?;

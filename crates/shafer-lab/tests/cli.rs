@@ -519,3 +519,66 @@ fn an_output_that_cannot_be_written_is_the_one_that_is_named() {
     assert!(message.starts_with("shafer: none/out.npz: cannot"), "{message}");
     assert_eq!(message.matches("No such file").count(), 1, "{message}");
 }
+
+/// A square weight that is named by hand is read as its graph multiplies by it, with its bias.
+#[test]
+fn named_weights_lie_as_their_graph_has_them() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures");
+    let text = std::fs::read_to_string(fixtures.join("graphs.json")).unwrap();
+    let graphs: Value = serde_json::from_str(&text).unwrap();
+    let row = |matrix: &Value| -> Vec<f32> {
+        let numbers = matrix[0].as_array().unwrap().iter();
+        numbers.map(|x| x.as_f64().unwrap() as f32).collect()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let features = row(&graphs["features"]);
+    std::fs::write(folder.path().join("phi.npy"), npy(&[1, features.len()], &features)).unwrap();
+    let model = |name: &str| fixtures.join("graphs").join(name).to_str().unwrap().to_owned();
+    let logits = |name: &str, more: &[&str]| -> Vec<f64> {
+        let head = model(name) + ":W";
+        let arguments = ["explain", "--head", &head, "--features", "phi.npy", "--json"];
+        let found = json(folder.path(), &[&arguments, more].concat());
+        let mut classes = found["classes"].as_array().unwrap().clone();
+        classes.sort_by_key(|class| class["class"].as_u64());
+        classes.iter().map(|class| class["logit"].as_f64().unwrap()).collect()
+    };
+    let close = |found: &[f64], expected: &[f32]| {
+        assert_eq!(found.len(), expected.len());
+        found.iter().zip(expected).all(|(a, &b)| (a - f64::from(b)).abs() < 1e-5)
+    };
+    let expected = row(&graphs["graphs"]["matmul_square_bias"]["logits"]);
+    assert!(close(&logits("matmul_square_bias.onnx", &[]), &expected));
+    assert!(close(&logits("matmul_square_bias.onnx", &["--transpose"]), &expected));
+    assert!(!close(&logits("matmul_square_bias.onnx", &["--transpose=false"]), &expected));
+    assert!(!close(&logits("matmul_square_bias.onnx", &["--bias", "none"]), &expected));
+
+    let head = model("gathered.onnx") + ":W";
+    let unknown = ["explain", "--head", &head, "--features", "phi.npy"];
+    let message = complaint(folder.path(), &unknown);
+    assert!(message.contains("no Gemm, MatMul or Conv multiplies by `W`; give --transpose"));
+    let told = [&unknown[..], &["--transpose", "--bias", "none"]].concat();
+    assert!(shafer(folder.path(), &told).status.success());
+    let message = complaint(folder.path(), &["heads", &model("qgemm.onnx")]);
+    assert!(message.contains("the QGemm `product`, a quantised operator"), "{message}");
+}
+
+#[test]
+fn every_tensor_and_what_is_no_head() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["tiny.pt", "tiny.safetensors", "graphs/encoder.onnx"] {
+        let file = fixtures.join(file);
+        let tensors = json(folder.path(), &["heads", file.to_str().unwrap(), "--all", "--json"]);
+        let tensors = tensors.as_array().unwrap();
+        assert!(!tensors.is_empty());
+        for tensor in tensors {
+            assert!(tensor["name"].is_string() && tensor["dtype"].is_string(), "{tensor}");
+            assert!(tensor["shape"].is_array(), "{tensor}");
+        }
+    }
+    let regressor = fixtures.join("graphs/one_value.onnx");
+    let output = shafer(folder.path(), &["heads", regressor.to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("W (4 features, 1 value)"), "{text}");
+    assert!(text.contains("but gives one value, as a regressor does, and no classes"), "{text}");
+}
