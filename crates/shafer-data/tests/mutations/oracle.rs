@@ -77,7 +77,7 @@ fn read_npy(bytes: &[u8]) -> Option<Numbers> {
         data.chunks_mut(size).for_each(<[u8]>::reverse);
     }
     let values = floats(kind, &data)?;
-    if data.len() % size != 0 || values.len() != shape.iter().product::<usize>() {
+    if !data.len().is_multiple_of(size) || values.len() != shape.iter().product::<usize>() {
         return None;
     }
     if after("fortran_order")?.starts_with("False") {
@@ -288,7 +288,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Wire<'_>)> {
     fields
 }
 
-fn messages<'a>(message: &'a [u8], tag: u64) -> impl Iterator<Item = &'a [u8]> {
+fn messages(message: &[u8], tag: u64) -> impl Iterator<Item = &[u8]> {
     fields(message).into_iter().filter_map(move |(found, wire)| match wire {
         Wire::Bytes(bytes) if found == tag => Some(bytes),
         _ => None,
