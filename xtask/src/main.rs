@@ -102,7 +102,7 @@ const STEPS: [Step; 10] = [
         "fuzz",
         "the fuzz targets compile",
         &["check", "--manifest-path", "fuzz/Cargo.toml", "--all-targets", "--locked"],
-        // Checking links nothing, so libFuzzer itself, half a minute of C++, need not be there.
+        // Checking links nothing, so that libFuzzer itself, which is C++, need not be compiled.
         &[("CARGO_TARGET_DIR", "target/fuzz"), ("CUSTOM_LIBFUZZER_PATH", "target/libfuzzer.a")],
     ),
 ];

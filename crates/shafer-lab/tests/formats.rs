@@ -16,6 +16,9 @@ use zip::ZipArchive;
 /// A row, a class and its probability.
 type Entry = (usize, usize, f32);
 
+/// Reads all of a file.
+type Reader = fn(&Path) -> Vec<Entry>;
+
 /// The entries of a matrix in CSR form.
 fn entries(indptr: &[usize], indices: &[usize], values: &[f32]) -> Vec<Entry> {
     assert_eq!((indptr[0], indptr.last()), (0, Some(&indices.len())));
@@ -108,7 +111,7 @@ fn every_format_holds_the_same_rows() {
         (1..4).map(|class| (2, class, third)).collect(),
     ]
     .concat();
-    let formats: [(&str, fn(&Path) -> Vec<Entry>); 5] = [
+    let formats: [(&str, Reader); 5] = [
         ("dense.npy", dense),
         ("sparse.npz", npz),
         ("sparse.safetensors", tensors),

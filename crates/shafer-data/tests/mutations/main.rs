@@ -172,9 +172,10 @@ fn parquet() -> Vec<u8> {
 }
 
 fn safetensors() -> Vec<u8> {
-    let data: Vec<u8> = logits().iter().flat_map(|v| v.to_le_bytes()).collect();
-    let tensor = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![6, 5], &data);
-    safetensors::serialize([("logits", tensor.unwrap())], None).unwrap()
+    let header = r#"{"logits":{"dtype":"F32","shape":[6,5],"data_offsets":[0,120]}}"#;
+    let mut bytes = bytes::safetensors(header, 0);
+    bytes.extend(logits().iter().flat_map(|v| v.to_le_bytes()));
+    bytes
 }
 
 fn csv() -> Vec<u8> {
@@ -270,7 +271,12 @@ fn findings(cases: Vec<Case>) -> Vec<String> {
                     }
                     changed += 1;
                     match case.oracle {
-                        Oracle::Reader(holds) if holds(&bytes, &found) => continue,
+                        // Other readers panic at what they do not read.
+                        Oracle::Reader(holds)
+                            if catch_unwind(|| holds(&bytes, &found)).is_ok_and(|holds| holds) =>
+                        {
+                            continue;
+                        }
                         Oracle::Reader(_) => "numbers that another reader does not find",
                         Oracle::Checksums => "other numbers in spite of checksums",
                     }

@@ -61,6 +61,11 @@ impl Layout {
     /// Adds what a field takes up, or returns `false` if its type is not known.
     fn add(&mut self, field: Field<'_>, version: MetadataVersion) -> bool {
         self.nodes += 1;
+        // Numbers of an unknown width would be a column that is left out unseen.
+        let float = field.type_as_floating_point();
+        if float.is_some_and(|float| float.precision().variant_name().is_none()) {
+            return false;
+        }
         // What is in a dictionary is written elsewhere; here are the places in it.
         if field.dictionary().is_some() {
             self.buffers += 2;
