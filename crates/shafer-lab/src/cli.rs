@@ -521,6 +521,7 @@ pub(crate) struct Predict {
     /// --frame all, of at most 100 frames to step through
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
+
     /// Replace an output that exists and that shafer did not make
     #[arg(long)]
     pub(crate) force: bool,

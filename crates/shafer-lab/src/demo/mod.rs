@@ -81,13 +81,15 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
         let [first, second] = &results.queries;
         let _ = write!(
             sections,
-            "<section class=\"set\"><h2>{}: {} or {}</h2></section>\n{}",
+            "<section class=\"set\"><h2>{}: {} or {}</h2>{}</section>\n{}",
             escaped(title),
             escaped(first),
             escaped(second),
+            errors_table(results),
             report::image_figures(results, figures)?
         );
     }
+    let claim = claim(&results);
     let pedestrians = behaviour::crossing()?;
     let note =
         "Six pedestrians who cross, made up by formulas; the network was trained on real ones.";
@@ -98,7 +100,7 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
         "<section class=\"set\"><h2>Pedestrians: where they go</h2></section>\n{}",
         report::figure_sections("pedestrians", &figure, |_| None)?
     );
-    let body = filled!(PAGE, &[("title", TITLE), ("sections", &sections)]);
+    let body = filled!(PAGE, &[("title", TITLE), ("claim", &claim), ("sections", &sections)]);
     let page = report::document("demo", TITLE, &body);
     let report = out.join("report.html");
     report::write(&report, page.as_bytes())?;
@@ -110,6 +112,72 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
         })
         .collect::<Result<_>>()?;
     Ok(Demo { report, figures: files, networks, pedestrians })
+}
+
+/// The classes of the target that a method drops.
+fn missed(bars: &experiment::QueryBars, method: &str) -> Vec<usize> {
+    let Some(found) = bars.methods.get(method) else { return Vec::new() };
+    let pairs = bars.target.iter().zip(&found.probabilities).enumerate();
+    pairs.filter(|(_, (target, p))| **target > 0.0 && **p == 0.0).map(|(class, _)| class).collect()
+}
+
+/// Whether a method keeps the classes of the target and no others.
+fn is_exact(bars: &experiment::QueryBars, method: &str) -> bool {
+    bars.methods.get(method).is_some_and(|found| {
+        bars.target
+            .iter()
+            .zip(&found.probabilities)
+            .all(|(target, p)| (*target > 0.0) == (*p > 0.0))
+    })
+}
+
+fn numbers(classes: &[usize]) -> String {
+    if classes.is_empty() {
+        return "none".to_owned();
+    }
+    classes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What the panels show, counted.
+fn claim(results: &[ImageResults]) -> String {
+    let panels: Vec<&experiment::QueryBars> = results
+        .iter()
+        .filter_map(|results| results.exemplar.as_ref())
+        .flat_map(|exemplar| exemplar.queries.values())
+        .collect();
+    let exact = |method| panels.iter().filter(|bars| is_exact(bars, method)).count();
+    let lossy = |method| panels.iter().filter(|bars| !missed(bars, method).is_empty()).count();
+    format!(
+        "Of {} panels, {EVIDENTIAL} keeps exactly the classes of the target in {}, {SPARSEMAX} in {}. \
+         {EVIDENTIAL} misses a class of the target in {}, {SPARSEMAX} in {}.",
+        panels.len(),
+        exact(EVIDENTIAL),
+        exact(SPARSEMAX),
+        lossy(EVIDENTIAL),
+        lossy(SPARSEMAX)
+    )
+}
+
+/// Wrong samples, and classes of the target that are missed, by query and method.
+fn errors_table(results: &ImageResults) -> String {
+    let mut table = format!(
+        "<table><thead><tr><th>query</th><th>method</th><th>wrong of {SAMPLES} samples</th>\
+         <th>target classes missed</th></tr></thead><tbody>"
+    );
+    let queries = results.exemplar.iter().flat_map(|exemplar| &exemplar.queries);
+    for (query, bars) in queries {
+        for method in METHODS {
+            let wrong = bars.methods.get(method).and_then(|bars| bars.wrong_samples);
+            let _ = write!(
+                table,
+                "<tr><td>{}</td><td>{method}</td><td>{}</td><td>{}</td></tr>",
+                escaped(query),
+                wrong.map_or_else(String::new, |wrong| wrong.to_string()),
+                numbers(&missed(bars, method))
+            );
+        }
+    }
+    table + "</tbody></table>"
 }
 
 /// As a training that has only its end.
@@ -201,7 +269,10 @@ impl Network {
                 Some(format!("{method} {}", bars.wrong_samples?))
             });
             let wrong: Vec<String> = wrong.collect();
-            let _ = writeln!(text, "of {SAMPLES} samples, wrong: {}\n", wrong.join(", "));
+            let _ = writeln!(text, "of {SAMPLES} samples, wrong: {}", wrong.join(", "));
+            let missed =
+                METHODS.map(|method| format!("{method} {}", numbers(&missed(bars, method))));
+            let _ = writeln!(text, "target classes missed: {}\n", missed.join("; "));
         }
         text
     }

@@ -15,6 +15,27 @@ fn the_demo_shows_three_networks_and_needs_nothing() {
         assert!(!page.contains(outside), "{outside}");
     }
     assert_eq!(page.matches("<section class=\"figure\"").count(), 7);
+    // The sentence above the panels says what a count over them finds.
+    let mut counts = [0; 5];
+    for network in &demo.networks {
+        for bars in network.exemplar.queries.values() {
+            counts[0] += 1;
+            for (method, exact, lossy) in [(EVIDENTIAL, 1, 3), (SPARSEMAX, 2, 4)] {
+                let kept = |class: usize| bars.methods[method].probabilities[class] > 0.0;
+                let wanted = |class: usize| bars.target[class] > 0.0;
+                counts[exact] += usize::from((0..10).all(|class| kept(class) == wanted(class)));
+                counts[lossy] += usize::from((0..10).any(|class| wanted(class) && !kept(class)));
+            }
+        }
+    }
+    let [panels, exact, sparsemax_exact, lossy, sparsemax_lossy] = counts;
+    let claim = format!(
+        "Of {panels} panels, evidential keeps exactly the classes of the target in {exact}, sparsemax \
+         in {sparsemax_exact}. evidential misses a class of the target in {lossy}, sparsemax in \
+         {sparsemax_lossy}."
+    );
+    assert!(panels == 6 && page.contains(&claim), "{claim}");
+    assert_eq!(page.matches("<th>target classes missed</th>").count(), 3);
     // No two parts have the same name.
     let ids: Vec<&str> = page.split("id=\"").skip(1).filter_map(|s| s.split('"').next()).collect();
     let distinct: std::collections::HashSet<&&str> = ids.iter().collect();
@@ -41,6 +62,7 @@ fn evidential_keeps_what_is_likelier_than_most_and_nothing_is_lost_in_the_text()
     let text = demo.text(Colours::Off);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert_eq!(text.matches("evidential keeps").count(), 7);
+    assert_eq!(text.matches("target classes missed: softmax none; sparsemax ").count(), 6);
     assert!(text.trim_end().ends_with("report.html"));
 }
 
