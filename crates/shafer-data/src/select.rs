@@ -122,10 +122,10 @@ fn find<S: AsRef<str>>(label: &str, names: &[S], pattern: &str) -> Result<Vec<us
     if found.is_empty() && pattern.contains('*') {
         found = (0..names.len()).filter(|&i| fits(names[i].as_ref(), pattern)).collect();
     }
-    if let (true, Some((first, last))) = (found.is_empty(), pattern.split_once("..")) {
-        if let ([first, ..], [.., last]) = (&named(first)[..], &named(last)[..]) {
-            found = (*first..=*last).collect();
-        }
+    if let (true, Some((first, last))) = (found.is_empty(), pattern.split_once(".."))
+        && let ([first, ..], [.., last]) = (&named(first)[..], &named(last)[..])
+    {
+        found = (*first..=*last).collect();
     }
     if found.is_empty() {
         let (pattern, held) = (shortened(pattern), listing(names));
@@ -196,7 +196,9 @@ pub(crate) fn implausible(names: &[&str]) -> Option<String> {
     let odd: Vec<&str> = match family(names) {
         Some((stem, members)) if members.len() < names.len() => {
             let mut member = vec![false; names.len()];
-            members.iter().for_each(|&i| member[i] = true);
+            for &i in &members {
+                member[i] = true;
+            }
             let others: Vec<&str> =
                 (0..names.len()).filter(|&i| !member[i]).map(|i| names[i]).collect();
             let family: Vec<&str> = members.iter().map(|&i| names[i]).collect();

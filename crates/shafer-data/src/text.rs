@@ -165,7 +165,9 @@ impl TextReader {
             }
         }
         let mut is_taken = vec![false; names.len()];
-        taken.iter().for_each(|&i| is_taken[i] = true);
+        for &i in &taken {
+            is_taken[i] = true;
+        }
         self.columns = Some(Columns {
             taken: taken.iter().map(|&i| names[i].clone()).collect(),
             left_out: (0..names.len())

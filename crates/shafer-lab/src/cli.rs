@@ -105,7 +105,7 @@ pub(crate) struct Input {
     pub(crate) mask: Option<OsString>,
 
     /// The columns of a table that are logits (with --head: features), in this order: names, ranges
-    /// such as logit_0..logit_9 (both ends), or patterns such as 'logit_*'; those of a text without
+    /// such as `logit_0..logit_9` (both ends), or patterns such as 'logit_*'; those of a text without
     /// a header are 0, 1 and so on
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,

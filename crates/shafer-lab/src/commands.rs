@@ -263,7 +263,11 @@ fn run_heads(cli: &Cli, arguments: &Heads) -> Result<()> {
             };
             return print_json(&tensors.iter().map(tensor).collect::<Vec<_>>());
         }
-        return print(&tensors.iter().map(|tensor| format!("{tensor}\n")).collect::<String>());
+        let mut text = String::new();
+        for tensor in tensors {
+            let _ = writeln!(text, "{tensor}");
+        }
+        return print(&text);
     }
     let heads = shafer_data::heads(model)?;
     if cli.json {

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::behaviour::SVG_MARK;
+
 /// What a file is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -49,6 +51,10 @@ pub(crate) fn check(inputs: &[Source<'_>], output: &Path, kind: Kind, force: boo
     let ours = match kind {
         Kind::Page => begins_with_mark(output, br#"<meta name="generator" content="shafer "#),
         Kind::Prediction if ends_in("json") => begins_with_mark(output, br#""seconds_per_step""#),
+        Kind::Prediction if ends_in("svg") => begins_with_mark(output, SVG_MARK.as_bytes()),
+        Kind::Prediction if ends_in("csv") => {
+            begins_with_mark(output, b"frame,agent,method,mode,class,step,")
+        }
         Kind::Prediction | Kind::Rows => Ok(shafer_data::written_here(output)),
     };
     if !ours.with_context(|| format!("{label}: cannot read"))? {

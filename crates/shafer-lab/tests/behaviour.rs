@@ -119,13 +119,13 @@ fn scenes_that_are_none_are_refused_in_one_line() {
     let found = complaint(folder, &["predict", "street.txt", "--frame", "35"]);
     let expected = "street.txt: nobody is there at frame 35; its frames go from 0 to 110";
     assert!(found.ends_with(expected), "{found}");
-    let found = complaint(folder, &["predict", "street.txt", "-o", "out.csv"]);
-    assert!(found.contains("is written as .json or .parquet"), "{found}");
+    let found = complaint(folder, &["predict", "street.txt", "-o", "out.txt"]);
+    assert!(found.contains("is written as .json, .csv, .parquet or .svg"), "{found}");
     let found = complaint(folder, &["predict", "street.txt", "--weights", "street.txt"]);
     assert!(found.contains("is no network of `shafer reproduce behaviour`"), "{found}");
     let found = complaint(folder, &["predict", "nowhere.txt"]);
     assert!(found.contains("nowhere.txt: cannot read"), "{found}");
-    assert!(!folder.join("out.csv").exists());
+    assert!(!folder.join("out.txt").exists());
 }
 
 #[test]
@@ -138,4 +138,67 @@ fn an_experiment_needs_its_data_and_its_own_arguments() {
     assert!(found.contains("`shafer data fetch ethucy` gets it"), "{found}");
     let found = complaint(folder, &["reproduce", "behaviour", "--set", "samples=0"]);
     assert!(found.contains("samples is 0"), "{found}");
+}
+
+/// A walk of 1.5 m/s along x: the path at constant velocity, in other units and at another rate, too.
+#[test]
+fn rates_units_and_the_path_at_constant_velocity() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let walk = |name: &str, frames_a_step: u32, units_a_metre: f64| {
+        let line = |step: u32| {
+            let x = f64::from(step) * 0.4 * 1.5 * units_a_metre;
+            format!("{} 1 {x} 0", step * frames_a_step)
+        };
+        let lines: Vec<String> = (0..9).map(line).collect();
+        std::fs::write(folder.join(name), lines.join("\n")).unwrap();
+    };
+    walk("metres.txt", 10, 1.0);
+    walk("feet.txt", 12, 1.0 / 0.3048);
+    let metres = json(folder, &["predict", "metres.txt", "--json"]);
+    let feet = json(folder, &["predict", "feet.txt", "--fps", "30", "--units", "ft", "--json"]);
+    for found in [&metres, &feet] {
+        let path = found["agents"][0]["constant_velocity"].as_array().unwrap();
+        assert_eq!(path.len(), 12);
+        for (step, point) in path.iter().enumerate() {
+            let x = (9 + step) as f64 * 0.6;
+            let close =
+                |found: &Value, expected: f64| (found.as_f64().unwrap() - expected).abs() < 1e-4;
+            assert!(close(&point[0], x) && close(&point[1], 0.0), "{step}: {point}");
+        }
+    }
+    // Feet that are taken for metres.
+    let output = shafer(folder, &["predict", "feet.txt", "--fps", "30"]);
+    assert!(output.status.success());
+    let warning = String::from_utf8(output.stderr).unwrap();
+    assert!(warning.contains("feet.txt") && warning.contains("--units"), "{warning}");
+}
+
+#[test]
+fn every_kind_of_output_is_written_again_over_itself() {
+    let folder = folder();
+    let folder = folder.path();
+    for name in ["out.json", "out.csv", "out.parquet", "out.svg"] {
+        for _ in 0..2 {
+            let output = shafer(folder, &["predict", "street.txt", "-o", name, "--html", "p.html"]);
+            assert!(output.status.success(), "{name}: {output:?}");
+        }
+        std::fs::write(folder.join(name), "mine").unwrap();
+        let found = complaint(folder, &["predict", "street.txt", "-o", name]);
+        assert!(found.contains("was not made by shafer; --force replaces it"), "{found}");
+        assert_eq!(std::fs::read(folder.join(name)).unwrap(), b"mine");
+    }
+    let output = shafer(folder, &["predict", "street.txt", "-o", "out.svg", "--force"]);
+    assert!(output.status.success(), "{output:?}");
+    let picture = std::fs::read_to_string(folder.join("out.svg")).unwrap();
+    let picture = roxmltree::Document::parse(&picture).unwrap();
+    assert!(picture.descendants().any(|node| node.tag_name().name() == "path"));
+    let all = shafer(folder, &["predict", "street.txt", "--frame", "all", "-o", "all.csv", "-Q"]);
+    assert!(all.status.success(), "{all:?}");
+    let table = std::fs::read_to_string(folder.join("all.csv")).unwrap();
+    let frames: std::collections::BTreeSet<&str> =
+        table.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    let expected: std::collections::BTreeSet<String> =
+        street().lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
+    assert_eq!(frames, expected.iter().map(String::as_str).collect());
 }

@@ -248,7 +248,7 @@ fn methods_are_judged_by_labels() {
     // Right, tied with the class before it, and dropped.
     assert_eq!(truth["accuracy"], 1.0 / 3.0);
     assert_eq!((&truth["dropped"], &truth["dropped_share"]), (&1.into(), &(1.0 / 3.0).into()));
-    let loss = (f64::ln_1p((-2.0_f64).exp()) + 4.0_f64.ln()) / 2.0;
+    let loss = f64::midpoint(f64::ln_1p((-2.0_f64).exp()), 4.0_f64.ln());
     assert!((truth["log_loss_of_kept"].as_f64().unwrap() - loss).abs() < 1e-7, "{truth}");
     // binomtest(1, 3).proportion_ci(0.95, "exact") of SciPy.
     for (found, expected) in [(0, 0.008_403_758_659_612_647), (1, 0.905_700_675_949_286_6)] {

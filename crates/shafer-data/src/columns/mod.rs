@@ -170,7 +170,9 @@ struct Choice {
 /// The positions of the columns that are not taken.
 fn left_out(count: usize, taken: &[usize]) -> impl Iterator<Item = usize> {
     let mut left = vec![true; count];
-    taken.iter().for_each(|&i| left[i] = false);
+    for &i in taken {
+        left[i] = false;
+    }
     (0..count).filter(move |&i| left[i])
 }
 

@@ -36,7 +36,7 @@ pub(crate) use folds::PAPER_SCENE;
 pub(crate) use kept_counts::KeptCounts;
 pub(crate) use paper::{KEPT as PAPER_KEPT, KEPT_MOST_OFTEN as PAPER_KEPT_MOST_OFTEN};
 pub(crate) use predict::{AgentPrediction, Forecaster, FrameChoice, Mode, Prediction, Request};
-pub(crate) use prediction_file::{JsonPredictions, PredictionFile};
+pub(crate) use prediction_file::{JsonPredictions, PredictionFile, SVG_MARK};
 pub(crate) use prediction_page::{page as prediction_page, shown as shown_frames};
 pub(crate) use recording::{FrameRate, Units};
 pub(crate) use results::{BehaviourResults, SceneResults};

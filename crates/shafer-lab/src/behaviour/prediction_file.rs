@@ -19,10 +19,13 @@ pub(crate) struct PredictionFile {
     kind: Kind,
 }
 
+/// By which a picture is known to be one of ours, and may be replaced.
+pub(crate) const SVG_MARK: &str = "<!-- shafer predict -->";
+
 enum Kind {
     Json(JsonPredictions<AtomicFile>),
     Csv(AtomicFile),
-    Parquet { writer: TableWriter, held: PredictionTable },
+    Parquet { writer: Box<TableWriter>, held: PredictionTable },
     Svg(AtomicFile),
 }
 
@@ -43,7 +46,7 @@ impl PredictionFile {
             Some("parquet") => {
                 let held = PredictionTable::default();
                 let writer = TableWriter::create(path, &PredictionTable::default().columns())?;
-                Kind::Parquet { writer, held }
+                Kind::Parquet { writer: Box::new(writer), held }
             }
             Some("svg") if all => bail!(
                 "{label}: a picture has one frame; name one with --frame, or step through all with \
@@ -74,7 +77,8 @@ impl PredictionFile {
                 let predictions = std::slice::from_ref(prediction);
                 for figure in figure::of_predictions(predictions) {
                     let svg = figure.drawing().svg(&figure.title, Paper::LightOrDark)?;
-                    writeln!(file, "{svg}").with_context(|| cannot_write(&self.label))?;
+                    writeln!(file, "{SVG_MARK}\n{svg}")
+                        .with_context(|| cannot_write(&self.label))?;
                 }
                 Ok(())
             }
@@ -85,7 +89,7 @@ impl PredictionFile {
     pub(crate) fn finish(self) -> Result<()> {
         match self.kind {
             Kind::Json(json) => {
-                json.finish().with_context(|| cannot_write(&self.label))?.commit()?
+                json.finish().with_context(|| cannot_write(&self.label))?.commit()?;
             }
             Kind::Csv(file) | Kind::Svg(file) => file.commit()?,
             Kind::Parquet { mut writer, held } => {

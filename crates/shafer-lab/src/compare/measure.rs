@@ -90,7 +90,9 @@ impl<'a> Reference<'a> {
     ) {
         let row = |(row, keepers): (usize, &mut [u16])| {
             let (kept, probabilities) = output.row(row).ok()?;
-            kept.iter().for_each(|&class| keepers[class as usize] += 1);
+            for &class in kept {
+                keepers[class as usize] += 1;
+            }
             let (facts, softmax) = (&self.facts[row], self.softmax(row));
             Some(RowNumbers::new(softmax, facts, self.label(row), kept, probabilities))
         };

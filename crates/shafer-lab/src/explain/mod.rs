@@ -180,7 +180,9 @@ impl Explainer<'_> {
         let softmax_effective_classes = effective_classes(&softmax);
         let softmax_mass_kept = kept.iter().map(|&class| softmax[class as usize]).sum();
         // Summed and not subtracted from 1, so that a mass near 0 keeps its digits.
-        kept.iter().for_each(|&class| softmax[class as usize] = 0.0);
+        for &class in kept {
+            softmax[class as usize] = 0.0;
+        }
         let softmax_mass_dropped = softmax.iter().sum();
         drop(softmax);
 

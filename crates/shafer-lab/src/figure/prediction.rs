@@ -1,5 +1,7 @@
 //! Where the pedestrians of a scene were, and where they may go: a map for each method.
 
+use std::fmt::Write as _;
+
 use super::axis::ticks;
 use super::chart::LineStyle;
 use super::colour::{Colour, FAINT, GRID, INK, PEOPLE, SOFT};
@@ -230,7 +232,7 @@ fn about_mode(prediction: &Prediction, agent: &AgentPrediction, mode: &Mode) -> 
     if let Some(([x, y], [xx, _, yy])) = mode.mean.last().zip(mode.covariance.last()) {
         let seconds = mode.mean.len() as f64 * prediction.seconds_per_step;
         let spread = (xx + yy).sqrt();
-        text += &format!(", at ({x:.2}, {y:.2}) ± {spread:.2} m after {seconds:.1} s");
+        let _ = write!(text, ", at ({x:.2}, {y:.2}) ± {spread:.2} m after {seconds:.1} s");
     }
     text
 }

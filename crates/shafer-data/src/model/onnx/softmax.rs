@@ -30,13 +30,12 @@ impl<'g> Graph<'g> {
 
     /// `z - log(sum(exp(z)))`.
     fn log_normalised(&self, logits: &'g str, log: &'g str) -> Option<&'g str> {
-        let normaliser = match self.made_by("ReduceLogSumExp", log) {
-            Some(node) => node.input.first()?,
-            None => {
-                let log = self.made_by("Log", log)?;
-                let sum = self.made_by("ReduceSum", log.input.first()?)?;
-                self.made_by("Exp", sum.input.first()?)?.input.first()?
-            }
+        let normaliser = if let Some(node) = self.made_by("ReduceLogSumExp", log) {
+            node.input.first()?
+        } else {
+            let log = self.made_by("Log", log)?;
+            let sum = self.made_by("ReduceSum", log.input.first()?)?;
+            self.made_by("Exp", sum.input.first()?)?.input.first()?
         };
         (self.origin(normaliser) == self.origin(logits)).then(|| self.unshifted(logits))
     }
