@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use common::{Parameter, assert_parameters, parameters};
 use serde::Deserialize;
 use shafer_nets::{
-    Architecture, Config, Cvae, DecoderBias, Error, Examples, NetworkConfig, Optimiser, Precision,
-    Trainer, TrainingConfig, cpu,
+    Architecture, Classifier, ClassifierConfig, Config, Cvae, DecoderBias, Error, Examples,
+    NetworkConfig, Optimiser, Precision, Trainer, TrainingConfig, cpu,
 };
 
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ struct Case {
 #[test]
 fn trainings_are_those_of_pytorch() {
     let cases: Vec<Case> = serde_json::from_str(include_str!("fixtures/trainings.json")).unwrap();
-    assert_eq!(cases.len(), 5);
+    assert_eq!(cases.len(), 6);
     for case in cases {
         let width = case.config.network.pixels();
         let examples = Examples::new(&case.pixels, &case.labels, width).unwrap();
@@ -79,9 +79,13 @@ const CONVOLUTIONAL: Architecture = Architecture::Convolutional { channels: [3, 
 fn a_killed_run_resumes_to_the_same_bits() {
     let (pixels, labels) = stripes();
     let examples = Examples::new(&pixels, &labels, 144).unwrap();
-    for (architecture, optimiser) in
-        [(MLP, Optimiser::Sgd), (MLP, Optimiser::Adam), (CONVOLUTIONAL, Optimiser::Adam)]
-    {
+    let nesterov = Optimiser::Nesterov { momentum: 0.9, weight_decay: 1e-3 };
+    for (architecture, optimiser) in [
+        (MLP, Optimiser::Sgd),
+        (MLP, nesterov),
+        (MLP, Optimiser::Adam),
+        (CONVOLUTIONAL, Optimiser::Adam),
+    ] {
         let config = config(architecture, optimiser);
         let finish = |mut trainer: Trainer<'_, Cvae>| {
             let mut epochs = Vec::new();
@@ -216,6 +220,41 @@ fn a_training_that_diverges_is_an_error_and_keeps_its_last_numbers() {
     assert!(matches!(error, Error::Diverged { epoch: 0, .. }), "{error}");
     // Asked again, it says the same.
     assert_eq!(trainer.step().unwrap_err().to_string(), error.to_string());
+}
+
+#[test]
+fn a_killed_classifier_resumes_to_the_same_bits() {
+    let (pixels, labels) = stripes();
+    let examples = Examples::new(&pixels, &labels, 144).unwrap();
+    let config = ClassifierConfig {
+        pixels: 144,
+        hidden: 8,
+        classes: 2,
+        batch_size: 16,
+        epochs: 2,
+        ..ClassifierConfig::default()
+    };
+    let new = || Trainer::<Classifier>::new(&config, examples, 5, &cpu()).unwrap();
+    let mut whole = new();
+    let mut losses = Vec::new();
+    while let Some(loss) = whole.run_epoch().unwrap() {
+        losses.push(loss);
+    }
+    assert!(losses[1].cross_entropy < losses[0].cross_entropy);
+    let mut killed = new();
+    for _ in 0..8 {
+        killed.step().unwrap();
+    }
+    let saved = killed.save().unwrap();
+    let mut resumed = Trainer::<Classifier>::resume(&config, examples, 5, &cpu(), &saved).unwrap();
+    assert_eq!((resumed.epoch(), resumed.batch(), resumed.iterations()), (1, 2, 12));
+    assert_eq!(resumed.run_epoch().unwrap(), Some(losses[1]));
+    assert!(resumed.is_finished());
+    assert!(resumed.save().unwrap() == whole.save().unwrap());
+    // The state of another network's training is an error.
+    let error =
+        Trainer::<Cvae>::resume(&self::config(MLP, Optimiser::Sgd), examples, 5, &cpu(), &saved);
+    assert!(error.unwrap_err().to_string().starts_with("the file is of another kind or version"));
 }
 
 #[test]
