@@ -136,7 +136,7 @@ fn normal(x: f32) -> f32 {
 }
 
 /// The same tensor, with its numbers in order and nothing else in its memory.
-fn whole(tensor: Primitive) -> Primitive {
+pub(super) fn whole(tensor: Primitive) -> Primitive {
     let alone = tensor.storage::<f32>().len() == tensor.shape().num_elements();
     // `to_contiguous` hands out a second owner even then, and what has two is not changed in place.
     if alone && tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
