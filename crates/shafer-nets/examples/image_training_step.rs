@@ -38,12 +38,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         training: wide_residual::TrainingConfig { batch_size, epochs, ..Default::default() },
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    pool.install(|| {
+    pool.install(|| -> Result<(), shafer_nets::Error> {
         let vqvae = median::<VqVae>(&vqvae, &images)?;
         let wide_residual = median::<WideResidual>(&wide_residual, &images)?;
         println!(r#"{{"vqvae": {vqvae:.3}, "wide_residual": {wide_residual:.3}}}"#);
         Ok(())
-    })
+    })?;
+    Ok(())
 }
 
 /// The median time of a step after the first few, in milliseconds.

@@ -160,7 +160,8 @@ pub(crate) fn count(values: &[f32], [rows, columns]: [usize; 2]) -> Result<usize
         ));
     }
     if let Some(place) = values.iter().position(|x| !x.is_finite()) {
-        let problem = format!("value {} of image {} is {}", place % size, place / size, values[place]);
+        let problem =
+            format!("value {} of image {} is {}", place % size, place / size, values[place]);
         return Err(Error::data("pixels", problem));
     }
     Ok(values.len() / size)

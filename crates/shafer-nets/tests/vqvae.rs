@@ -73,8 +73,7 @@ fn vqvaes_are_those_of_pytorch() {
         let network = &case.config.network;
         let labels = vec![0; case.pixels.len() / network.image_size()];
         let images = ByteImages::new(&case.pixels, &labels, network.image).unwrap();
-        let mut trainer =
-            Trainer::<VqVae>::new(&case.config, &images, case.seed, &cpu()).unwrap();
+        let mut trainer = Trainer::<VqVae>::new(&case.config, &images, case.seed, &cpu()).unwrap();
         let mut epoch_used = 0;
         for (number, [reconstruction, commitment]) in case.losses.iter().enumerate() {
             let step = trainer.step().unwrap().unwrap();
@@ -139,8 +138,11 @@ fn wide_residual_networks_are_those_of_pytorch() {
 
 /// Trains to the end in one go, and killed and resumed after each step.
 #[track_caller]
-fn assert_resumable<'a, M>(config: &M::Config, images: M::Examples<'a>, weights: impl Fn(M) -> Vec<u8>)
-where
+fn assert_resumable<'a, M>(
+    config: &M::Config,
+    images: M::Examples<'a>,
+    weights: impl Fn(M) -> Vec<u8>,
+) where
     M: Model,
     M::Examples<'a>: Copy,
 {
@@ -150,10 +152,13 @@ where
         let saved = killed.save().unwrap();
         killed = Trainer::<M>::resume(config, images, 3, &cpu(), &saved).unwrap();
         let (a, b) = (through.step().unwrap(), killed.step().unwrap());
-        assert_eq!(serde_json::to_string(&a.as_ref().map(|step| &step.losses)).unwrap(),
-            serde_json::to_string(&b.as_ref().map(|step| &step.losses)).unwrap());
+        assert_eq!(
+            serde_json::to_string(&a.as_ref().map(|step| &step.losses)).unwrap(),
+            serde_json::to_string(&b.as_ref().map(|step| &step.losses)).unwrap()
+        );
         let epochs = [&a, &b].map(|step| {
-            serde_json::to_string(&step.as_ref().and_then(|step| step.epoch_losses.clone())).unwrap()
+            serde_json::to_string(&step.as_ref().and_then(|step| step.epoch_losses.clone()))
+                .unwrap()
         });
         assert_eq!(epochs[0], epochs[1]);
         if a.is_none() {
@@ -329,7 +334,8 @@ fn files_of_other_networks_are_refused() {
 /// replaces those that are not used.
 #[test]
 fn live_codebooks_use_more_codes() {
-    let pixels: Vec<u8> = (0..24 * 192_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let pixels: Vec<u8> =
+        (0..24 * 192_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let labels = [0; 24];
     let images = ByteImages::new(&pixels, &labels, [8, 8]).unwrap();
     let used = |codebook: Codebook| {

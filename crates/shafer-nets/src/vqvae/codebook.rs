@@ -83,7 +83,7 @@ impl Codebook {
 
     /// [`quantise`](Self::quantise) in training. A live codebook starts from the first encodings that it
     /// sees, and its new averages go into `updates`. `random` chooses encodings that become codes.
-    pub(crate) fn train(
+    pub(crate) fn learn(
         &self,
         encodings: Tensor<2>,
         kind: Kind,

@@ -178,7 +178,7 @@ impl Network {
         let shape = encoded.dims();
         let encodings = rows(encoded);
         let Quantised { codes, vectors } =
-            self.codebook.train(encodings.clone(), config.codebook, random, updates);
+            self.codebook.learn(encodings.clone(), config.codebook, random, updates);
         let vectors = vectors.autodiff();
         let codebook = mean_square(vectors.clone() - encodings.clone().detach());
         let commitment = mean_square(encodings.clone() - vectors.clone().detach());

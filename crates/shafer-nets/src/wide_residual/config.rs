@@ -149,7 +149,10 @@ impl NetworkConfig {
         size("widening", self.widening)?;
         let stages = self.blocks.len();
         if !(1..=6).contains(&stages) {
-            return Err(Error::config("blocks", format!("must be 1 to 6 stages, but are {stages}")));
+            return Err(Error::config(
+                "blocks",
+                format!("must be 1 to 6 stages, but are {stages}"),
+            ));
         }
         if let Some(blocks) = self.blocks.iter().find(|&blocks| !(1..=64).contains(blocks)) {
             let problem = format!("must be from 1 to 64 in each stage, but are {blocks}");

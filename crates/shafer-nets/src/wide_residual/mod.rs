@@ -115,7 +115,8 @@ impl Model for WideResidual {
             None => Ok(()),
             Some(row) => {
                 let label = images.labels()[row];
-                let problem = format!("that of image {row} is {label}, but must be below {classes}");
+                let problem =
+                    format!("that of image {row} is {label}, but must be below {classes}");
                 Err(Error::data("labels", problem))
             }
         }

@@ -4,6 +4,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 use burn::tensor::module::max_pool2d;
+use burn::tensor::ops::MaxPoolOptions;
 
 use super::config::{Block as Kind, NetworkConfig, Stem};
 use crate::batch_norm::{BatchNorm, Mode};
@@ -151,8 +152,9 @@ impl Network {
     pub(crate) fn features(&self, images: Tensor<4>, mode: &mut Mode<'_>) -> Tensor<2> {
         let mut x = self.stem.forward(images, Activation::Relu, mode);
         if self.pool {
+            let options = MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_padding([1, 1]);
             let channels_first = x.permute([0, 3, 1, 2]);
-            let pooled = max_pool2d(channels_first, [3, 3], [2, 2], [1, 1], [1, 1], false);
+            let pooled = max_pool2d(channels_first, options);
             x = pooled.permute([0, 2, 3, 1]);
         }
         for block in self.stages.iter().flatten() {

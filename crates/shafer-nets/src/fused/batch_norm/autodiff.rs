@@ -1,11 +1,11 @@
 //! The gradient of batch normalisation.
 
 use burn::backend::Autodiff;
+use burn::backend::AutodiffBackend;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
-use burn::backend::AutodiffBackend;
 use burn::backend::tensor::FloatTensor;
 
 use super::{Activation, Normalisation};
@@ -19,7 +19,8 @@ impl<B: Normalisation, C: CheckpointStrategy> Normalisation for Autodiff<B, C> {
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let parents = [x.node(), scale.node(), shift.node()];
         let [x, scale, shift] = [x, scale, shift].map(|tensor| tensor.primitive().clone());
-        let (y, statistics) = B::normalise_batch(x.clone(), scale.clone(), shift.clone(), activation);
+        let (y, statistics) =
+            B::normalise_batch(x.clone(), scale.clone(), shift.clone(), activation);
         let kept = Kept { x, statistics: statistics.clone(), scale, shift, activation };
         let y = match BatchNorm.prepare::<C>(parents).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish(kept, y),

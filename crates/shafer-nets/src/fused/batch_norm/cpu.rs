@@ -130,8 +130,7 @@ impl<'a> Affine<'a> {
     #[inline(always)]
     fn apply(&self, values: &[f32], y: &mut [f32], least: f32) {
         let channels = self.mean.len();
-        let (mean, factor, shift) =
-            (self.mean, &self.factor[..channels], &self.shift[..channels]);
+        let (mean, factor, shift) = (self.mean, &self.factor[..channels], &self.shift[..channels]);
         for (row, y) in values.chunks_exact(channels).zip(y.chunks_exact_mut(channels)) {
             for c in 0..channels {
                 // A comparison rather than `max`, which would drop NaN.

@@ -6,7 +6,7 @@ mod composed;
 mod cpu;
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
 
 /// What is added to variances.
@@ -97,7 +97,7 @@ pub(crate) fn normalise<const D: usize>(
 
 #[cfg(test)]
 mod tests {
-    use burn::backend::TensorMetadata;
+    use burn::backend::{Flex, TensorMetadata};
     use burn::tensor::{Device, TensorData};
 
     use super::*;
@@ -192,7 +192,13 @@ mod tests {
                 assert_close(&values(found), &y, 3e-4);
                 let (input, a, b) = of();
                 let (composed, again) = (
-                    composed::normalise::<Flex>(input.clone(), &seen, a.clone(), b.clone(), activation),
+                    composed::normalise::<Flex>(
+                        input.clone(),
+                        &seen,
+                        a.clone(),
+                        b.clone(),
+                        activation,
+                    ),
                     Flex::normalise(input.clone(), seen.clone(), a.clone(), b.clone(), activation),
                 );
                 assert_close(&values(composed), &y, 3e-4);

@@ -128,16 +128,18 @@ impl Plan {
         let weight = Matrix::new(&weight, self.depth(), self.grid[2]);
         let per_block = self.images_per_block();
         let blocks = images.par_chunks(per_block * self.image_size());
-        blocks.zip(grids.par_chunks_mut(per_block * self.grid_size())).for_each(|(images, grids)| {
-            let mut gathered = Vec::new();
-            for lines in self.tiles(images.len() / self.image_size()) {
-                let positions = lines.len() * self.grid[1];
-                let output = &mut grids[self.of_grid(&lines)];
-                let pixels = self.under_windows(lines, images, &mut gathered);
-                let pixels = Matrix::new(pixels, positions, self.depth());
-                product(pixels, weight, output, Output::Overwrite);
-            }
-        });
+        blocks.zip(grids.par_chunks_mut(per_block * self.grid_size())).for_each(
+            |(images, grids)| {
+                let mut gathered = Vec::new();
+                for lines in self.tiles(images.len() / self.image_size()) {
+                    let positions = lines.len() * self.grid[1];
+                    let output = &mut grids[self.of_grid(&lines)];
+                    let pixels = self.under_windows(lines, images, &mut gathered);
+                    let pixels = Matrix::new(pixels, positions, self.depth());
+                    product(pixels, weight, output, Output::Overwrite);
+                }
+            },
+        );
     }
 
     /// [`gather`](Self::gather), if there is anything to gather.
@@ -269,10 +271,7 @@ impl Convolutions for Flex {
         };
         let weight = plan.convolve_weight(whole(images).storage(), whole(grids).storage());
         let ([rows, columns], [outputs, inputs]) = (window.kernel, [grid[3], image[3]]);
-        tensor(
-            swap_inner(&weight, outputs, rows * columns),
-            [outputs, inputs, rows, columns],
-        )
+        tensor(swap_inner(&weight, outputs, rows * columns), [outputs, inputs, rows, columns])
     }
 }
 
@@ -395,12 +394,7 @@ mod tests {
             pool.install(|| {
                 [
                     bits(Flex::convolve(images.clone(), weight.clone(), window)),
-                    bits(Flex::convolve_transposed(
-                        grids.clone(),
-                        weight.clone(),
-                        [9, 9],
-                        window,
-                    )),
+                    bits(Flex::convolve_transposed(grids.clone(), weight.clone(), [9, 9], window)),
                     bits(Flex::convolve_weight(images.clone(), grids.clone(), window)),
                 ]
             })

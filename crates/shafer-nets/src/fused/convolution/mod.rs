@@ -12,7 +12,7 @@ mod composed;
 mod cpu;
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
 use burn::tensor::ops::ConvOptions;
 
@@ -41,10 +41,7 @@ impl Window {
             let padded = side + padding[0] + padding[1];
             padded.checked_sub(kernel).map_or(0, |rest| rest / self.stride + 1)
         };
-        [
-            count(image[0], self.kernel[0], self.rows),
-            count(image[1], self.kernel[1], self.columns),
-        ]
+        [count(image[0], self.kernel[0], self.rows), count(image[1], self.kernel[1], self.columns)]
     }
 
     /// The image on which it takes this many positions and which ends with the last of them.
