@@ -178,7 +178,7 @@ fn samples_without_a_density_are_an_error_and_count_for_the_floor() {
     let line: Vec<Point> = (0..10).map(|i| [f64::from(i), 2.0 * f64::from(i)]).collect();
     assert_eq!(
         kernel_log_density(&line, [0.0, 0.0]).unwrap_err().to_string(),
-        "samples: they lie on a line, or are no numbers: they have no density of their own",
+        "samples: have no density: they lie on a line, or are not finite",
     );
     assert!(kernel_log_density(&[[f64::NAN, 0.0]; 9], [0.0; 2]).is_err());
     assert!(kernel_log_density(&line[..2], [0.0; 2]).is_err());
@@ -478,12 +478,12 @@ fn what_cannot_be_is_refused_by_name() {
     );
     assert_eq!(
         Observation::new(&[], &[]).unwrap_err().to_string(),
-        "history: must have the present at least, but is empty",
+        "history: must have at least the present state, but is empty",
     );
     let short = Example::new(&[state], &[state], &[state; 11]).unwrap();
     let error =
         Trainer::<Predictor>::new(&Config::default(), &[short], 0, &cpu()).unwrap_err().to_string();
-    assert_eq!(error, "examples: number 0 has 11 steps of future, but 12 are predicted");
+    assert_eq!(error, "examples: number 0 has 11 steps of future, but must have 12");
     assert!(Trainer::<Predictor>::new(&Config::default(), &[], 0, &cpu()).is_err());
 
     let predictor = Predictor::untrained(&NetworkConfig::default(), 0).unwrap();

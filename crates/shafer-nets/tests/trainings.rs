@@ -245,10 +245,7 @@ fn a_file_cannot_ask_for_more_than_it_has() {
     let from = br#"\"hidden\":256"#;
     let place = bytes.windows(from.len()).position(|window| window == from).unwrap();
     bytes[place + from.len() - 3..][..3].copy_from_slice(b"999");
-    assert_eq!(
-        refused(&bytes),
-        "the file has 408746 parameters, but its description asks for 1591602",
-    );
+    assert_eq!(refused(&bytes), "the file has 408746 parameters, but its description says 1591602",);
     bytes[place + from.len() - 3..][..3].copy_from_slice(b"1e9");
     assert!(refused(&bytes).starts_with("the file is of another kind or version"));
     for length in (0..bytes.len()).step_by(9973) {
@@ -365,7 +362,7 @@ fn configurations_that_cannot_be_are_refused_by_name() {
             c.network.architecture = CONVOLUTIONAL;
             c.network.image = [28, 30];
         }),
-        "image must have sides that the convolutions lead back to, such as 28, but has 30",
+        "image must have sides that the decoder restores, such as 28, but has 30",
     );
     assert_eq!(
         refused(|c| {

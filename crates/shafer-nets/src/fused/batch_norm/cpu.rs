@@ -43,7 +43,7 @@ impl Moments {
         Self { count: 0.0, mean: vec![0.0; channels], squares: vec![0.0; channels] }
     }
 
-    /// Those of the union of two samples (Chan, Golub and LeVeque, 1979).
+    /// Those of the union of two samples (Chan, Golub and `LeVeque`, 1979).
     fn merge<'a>(
         &mut self,
         count: f64,

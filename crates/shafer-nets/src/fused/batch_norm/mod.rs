@@ -23,7 +23,7 @@ pub(crate) enum Activation {
 ///
 /// `x` is of any rank; its innermost dimension are the channels. Statistics are 2 x channels: means, and
 /// variances as means of squares.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "gpu"), Autodiff)]
 pub(crate) trait Normalisation: Backend {
     /// See [`batch_norm`]: the result and the statistics.
     fn normalise_batch(
@@ -60,6 +60,9 @@ pub(crate) trait Normalisation: Backend {
         composed::normalise_backward::<Self>(gradient, &x, &statistics, &scale, shift, activation)
     }
 }
+
+#[cfg(feature = "gpu")]
+impl Normalisation for burn::backend::Cube {}
 
 /// Normalises each channel by its mean and variance over this batch, then scales and shifts it. Gradients
 /// flow through the statistics; those returned have none.
@@ -120,7 +123,7 @@ mod tests {
         values.iter().copied().map(f64::from).collect()
     }
 
-    fn values(tensor: Primitive) -> Vec<f64> {
+    fn values(tensor: &Primitive) -> Vec<f64> {
         wide(tensor.to_contiguous().storage())
     }
 
@@ -188,8 +191,8 @@ mod tests {
                 let (input, a, b) = of();
                 let (found, seen) = Flex::normalise_batch(input, a, b, activation);
                 assert_eq!((found.shape(), seen.shape()), (shape.into(), [2, channels].into()));
-                assert_close(&values(seen.clone()), &statistics, 1e-5);
-                assert_close(&values(found), &y, 3e-4);
+                assert_close(&values(&seen), &statistics, 1e-5);
+                assert_close(&values(&found), &y, 3e-4);
                 let (input, a, b) = of();
                 let (composed, again) = (
                     composed::normalise::<Flex>(
@@ -201,9 +204,9 @@ mod tests {
                     ),
                     Flex::normalise(input.clone(), seen.clone(), a.clone(), b.clone(), activation),
                 );
-                assert_close(&values(composed), &y, 3e-4);
-                assert_close(&values(again), &y, 3e-4);
-                assert_close(&values(composed::statistics::<Flex>(&input)), &statistics, 1e-3);
+                assert_close(&values(&composed), &y, 3e-4);
+                assert_close(&values(&again), &y, 3e-4);
+                assert_close(&values(&composed::statistics::<Flex>(&input)), &statistics, 1e-3);
 
                 let above = || primitive(gradient.clone(), shape);
                 let found = Flex::normalise_backward(
@@ -216,9 +219,9 @@ mod tests {
                 );
                 let expected =
                     composed::normalise_backward::<Flex>(above(), &input, &seen, &a, b, activation);
-                assert_close(&values(found.0), &values(expected.0), 1e-3);
-                assert_close(&values(found.1), &values(expected.1), 1e-3);
-                assert_close(&values(found.2), &values(expected.2), 1e-3);
+                assert_close(&values(&found.0), &values(&expected.0), 1e-3);
+                assert_close(&values(&found.1), &values(&expected.1), 1e-3);
+                assert_close(&values(&found.2), &values(&expected.2), 1e-3);
             }
         }
     }
@@ -274,7 +277,7 @@ mod tests {
         let x = primitive(vec![1.0, f32::NAN, 3.0, 4.0], [2, 2]);
         let one = || primitive(vec![1.0; 2], [2]);
         let (y, _) = Flex::normalise_batch(x, one(), one(), Activation::Relu);
-        let y = values(y);
+        let y = values(&y);
         assert!(y[1].is_nan() && y[3].is_nan() && y[0].is_finite() && y[2].is_finite());
     }
 
@@ -288,7 +291,7 @@ mod tests {
                 let relu = Activation::Relu;
                 let (y, s) = Flex::normalise_batch(x.clone(), a.clone(), b.clone(), relu);
                 let back = Flex::normalise_backward(y.clone(), x, s.clone(), a, b, relu);
-                [y, s, back.0, back.1, back.2].map(values)
+                [y, s, back.0, back.1, back.2].each_ref().map(values)
             })
         };
         assert_eq!(all(1), all(2));

@@ -62,7 +62,7 @@ impl Window {
 }
 
 /// Convolutions on the tensors of one backend.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "gpu"), Autodiff)]
 pub(crate) trait Convolutions: Backend {
     /// See [`convolve`].
     fn convolve(
@@ -93,6 +93,9 @@ pub(crate) trait Convolutions: Backend {
         composed::convolve_weight::<Self>(images, grids, window)
     }
 }
+
+#[cfg(feature = "gpu")]
+impl Convolutions for burn::backend::Cube {}
 
 /// The products of a weight with what is under its window, at every position.
 pub(crate) fn convolve(images: Tensor<4>, weight: Tensor<4>, window: Window) -> Tensor<4> {
