@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
-use burn::tensor::{Device, Distribution, Tensor};
-use shafer_nets::{Config, Examples, Optimiser, Trainer};
+use burn::tensor::{Distribution, Tensor};
+use shafer_nets::{Config, Cvae, Examples, Optimiser, Trainer, cpu};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -25,7 +25,7 @@ fn main() -> Result<(), shafer_nets::Error> {
         let mut config = Config::default();
         config.training.optimiser = optimiser;
         config.training.epochs = WARM_UP + steps;
-        let mut trainer = Trainer::new(&config, examples, 0)?;
+        let mut trainer = Trainer::<Cvae>::new(&config, examples, 0, &cpu())?;
         median(steps, || trainer.step().map(|_| ()))
     };
     let (sgd, adam) = (step(Optimiser::Sgd)?, step(Optimiser::Adam)?);
@@ -64,8 +64,7 @@ fn products(calls: usize) -> Result<f64, shafer_nets::Error> {
     ];
     let mut total = 0.0;
     for (inputs, outputs, input_gradient) in layers {
-        let random =
-            |shape: [usize; 2]| Tensor::<2>::random(shape, Distribution::Default, &Device::flex());
+        let random = |shape: [usize; 2]| Tensor::<2>::random(shape, Distribution::Default, &cpu());
         let x = random([BATCH, inputs]);
         let weight = random([inputs, outputs]);
         let gradient = random([BATCH, outputs]);

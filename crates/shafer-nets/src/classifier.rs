@@ -1,16 +1,16 @@
 //! A classifier that is trained on real images, to judge generated ones.
 
 use burn::module::Module;
+use burn::tensor::Device;
 use burn::tensor::activation::{log_softmax, softmax};
-use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Optimiser, finite_positive, positive, size};
-use crate::examples::{Batches, Examples};
+use crate::examples::Examples;
 use crate::layers::{Initialiser, Perceptron};
-use crate::optimiser::Descent;
-use crate::weights::{Precision, Tensors, host};
-use crate::{Error, Result};
+use crate::training::{Batch, CrossEntropy, Length, Model, Pass, Plan, Schedule};
+use crate::weights::{Precision, Tensors, host, tensor};
+use crate::{Error, Result, cpu};
 
 /// A perceptron with one hidden layer, and its training with Adam.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ impl ClassifierConfig {
 /// What an image shows, as probabilities of the classes.
 ///
 /// ```
-/// use shafer_nets::{Classifier, ClassifierConfig, Examples};
+/// use shafer_nets::{Classifier, ClassifierConfig, Examples, Trainer, cpu};
 ///
 /// // Bright images are of class 1, dark ones of class 0.
 /// let pixels: Vec<u8> = (0..64).flat_map(|i| [if i % 2 == 1 { 200 } else { 40 }; 4]).collect();
@@ -72,7 +72,9 @@ impl ClassifierConfig {
 ///     batch_size: 16,
 ///     epochs: 10,
 /// };
-/// let classifier = Classifier::train(&config, examples, 0, |_, _| ())?;
+/// let mut trainer = Trainer::<Classifier>::new(&config, examples, 0, &cpu())?;
+/// while trainer.step()?.is_some() {}
+/// let classifier = trainer.model();
 /// assert_eq!(classifier.accuracy(examples)?, 1.0);
 /// assert!(classifier.probabilities(&[0.9; 4])?[1] > 0.9);
 /// # Ok::<(), shafer_nets::Error>(())
@@ -94,42 +96,15 @@ struct Description {
 const CLASSIFIED_AT_ONCE: usize = 512;
 
 impl Classifier {
-    /// Trained on these examples. `progress` is told the number of batches that are done, and of all.
-    pub fn train(
-        config: &ClassifierConfig,
-        examples: Examples<'_>,
-        seed: u64,
-        mut progress: impl FnMut(usize, usize),
-    ) -> Result<Self> {
-        config.check()?;
-        examples.check(config.pixels, config.classes)?;
-        let mut network = config.network(&mut Initialiser::new(seed));
-        let mut descent = Descent::new(Optimiser::Adam, config.learning_rate);
-        let mut batches = Batches::new(seed, examples.len(), config.batch_size);
-        let all = config.epochs * batches.per_epoch();
-        for done in 1..=all {
-            let (epoch, batch, rows) = (batches.epoch(), batches.batch(), batches.rows());
-            let shape = |width| [rows.len(), width];
-            let images = tensor(examples.units(rows), shape(config.pixels));
-            let labels = tensor(examples.one_hot(rows, config.classes), shape(config.classes));
-            let loss = -(log_softmax(network.forward(images), 1) * labels).sum();
-            let loss = loss.div_scalar(rows.len() as f64);
-            let value = f64::from(host(loss.clone().inner())[0]);
-            if !value.is_finite() {
-                return Err(Error::Diverged { epoch, batch, loss: value });
-            }
-            let gradients = loss.backward();
-            drop(loss);
-            network = descent.step(network, gradients);
-            batches.advance();
-            progress(done, all);
-        }
-        Ok(Self { config: config.clone(), network: network.valid() })
-    }
-
     /// Its shape and training.
     pub fn config(&self) -> &ClassifierConfig {
         &self.config
+    }
+
+    /// The same on another device.
+    #[must_use]
+    pub fn to(self, device: &Device) -> Self {
+        Self { network: self.network.to_device(device), ..self }
     }
 
     /// The probabilities of the classes for each of these images, whose pixels are numbers from 0 to 1:
@@ -148,7 +123,8 @@ impl Classifier {
 
     fn block(&self, images: Vec<f32>) -> Vec<f32> {
         let shape = [images.len() / self.config.pixels, self.config.pixels];
-        host(softmax(self.network.forward(tensor(images, shape)), 1))
+        let device = self.network.device();
+        host(softmax(self.network.forward(tensor(images, shape, &device)), 1))
     }
 
     /// The share of these examples whose label is the most probable class.
@@ -178,7 +154,7 @@ impl Classifier {
         let (tensors, Description { classifier: config }) = Tensors::from_bytes(bytes)?;
         config.check()?;
         let size = Perceptron::size(config.pixels, config.hidden, config.classes);
-        let make = || config.network(&mut Initialiser::new(0));
+        let make = || config.network(&mut Initialiser::new(0, &cpu()));
         let network = tensors.into_network(size, make)?.valid();
         Ok(Self { config, network })
     }
@@ -190,6 +166,57 @@ impl ClassifierConfig {
     }
 }
 
-fn tensor(values: Vec<f32>, shape: [usize; 2]) -> Tensor<2> {
-    Tensor::from_data(TensorData::new(values, shape), &Device::flex())
+impl Model for Classifier {
+    type Config = ClassifierConfig;
+    type Examples<'a> = Examples<'a>;
+    type Losses = CrossEntropy;
+    type Network = Perceptron;
+
+    fn check(config: &ClassifierConfig, examples: &Examples<'_>) -> Result<()> {
+        config.check()?;
+        examples.check(config.pixels, config.classes)
+    }
+
+    fn plan(config: &ClassifierConfig) -> Plan {
+        Plan {
+            batch_size: config.batch_size,
+            length: Length::Epochs(config.epochs),
+            optimiser: Optimiser::Adam,
+            learning_rate: Schedule::Constant(config.learning_rate),
+            gradient_norm: None,
+        }
+    }
+
+    fn network(
+        config: &ClassifierConfig,
+        _examples: &Examples<'_>,
+        init: &mut Initialiser,
+    ) -> Perceptron {
+        config.network(init)
+    }
+
+    fn pass(
+        config: &ClassifierConfig,
+        examples: &Examples<'_>,
+        network: &Perceptron,
+        batch: &Batch<'_>,
+    ) -> Result<Pass<Self>> {
+        let Batch { rows, device, .. } = *batch;
+        let images = tensor(examples.units(rows), [rows.len(), config.pixels], device);
+        let labels = examples.one_hot(rows, config.classes);
+        let labels = tensor(labels, [rows.len(), config.classes], device);
+        let loss = -(log_softmax(network.forward(images), 1) * labels).sum();
+        let loss = loss.div_scalar(rows.len() as f64);
+        let losses = CrossEntropy::of_mean(host(loss.clone().inner())[0], rows.len());
+        Ok(Pass::new(loss, losses))
+    }
+
+    fn trained(config: &ClassifierConfig, network: &Perceptron) -> Self {
+        Self { config: config.clone(), network: network.valid() }
+    }
+
+    fn extended(mut saved: ClassifierConfig, to: &ClassifierConfig) -> ClassifierConfig {
+        saved.epochs = to.epochs;
+        saved
+    }
 }

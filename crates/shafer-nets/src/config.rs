@@ -147,13 +147,36 @@ impl Objective {
 }
 
 /// The rule that changes the parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Optimiser {
     /// Gradient descent without momentum.
     Sgd,
     /// Adam with its usual constants: 0.9, 0.999 and 1e-8.
     Adam,
+    /// Gradient descent with Nesterov momentum and weight decay, as `torch.optim.SGD` has it.
+    Nesterov {
+        /// From 0 to 1.
+        momentum: f64,
+        /// What is added to the gradient for each unit of a parameter.
+        weight_decay: f64,
+    },
+}
+
+impl Optimiser {
+    /// Checks its values.
+    pub fn check(self) -> Result<()> {
+        let Self::Nesterov { momentum, weight_decay } = self else { return Ok(()) };
+        if !(0.0..1.0).contains(&momentum) {
+            let problem = format!("must be at least 0 and below 1, but is {momentum}");
+            return Err(Error::config("momentum", problem));
+        }
+        if !(weight_decay.is_finite() && weight_decay >= 0.0) {
+            let problem = format!("must be a number of at least 0, but is {weight_decay}");
+            return Err(Error::config("weight_decay", problem));
+        }
+        Ok(())
+    }
 }
 
 /// After which batches the prior is recorded; the batches are counted from 0.
@@ -214,6 +237,7 @@ impl TrainingConfig {
         positive("epochs", self.epochs)?;
         let (Checkpoints::PerEpoch(interval) | Checkpoints::Overall(interval)) = self.checkpoints;
         positive("checkpoints", interval)?;
+        self.optimiser.check()?;
         finite_positive("temperature", f64::from(self.temperature))?;
         finite_positive("learning_rate", self.learning_rate)
     }

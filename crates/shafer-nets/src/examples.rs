@@ -1,6 +1,7 @@
 //! Images with labels, and their order in training.
 
 use crate::random::{Purpose, Random};
+use crate::training::Dataset;
 use crate::{Error, Result};
 
 /// Images of bytes, each with a label: what a network is trained on or measured with.
@@ -126,9 +127,14 @@ impl<'a> Examples<'a> {
     pub(crate) fn label(&self, row: u32) -> usize {
         usize::from(self.labels[row as usize])
     }
+}
 
-    /// A number that other examples have with a probability of 2^-64.
-    pub(crate) fn fingerprint(&self) -> u64 {
+impl Dataset for Examples<'_> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn fingerprint(&self) -> u64 {
         let mut fingerprint = Fingerprint::new(self.width);
         for bytes in [self.pixels, self.labels] {
             let mut words = bytes.chunks_exact(8);

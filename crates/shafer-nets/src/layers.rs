@@ -11,22 +11,27 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::random::{Purpose, Random};
 
-/// The initial values of a network's parameters.
+/// Draws the initial values of a network's parameters.
 #[derive(Debug)]
-pub(crate) struct Initialiser {
+pub struct Initialiser {
     seed: u64,
     drawn: u64,
     device: Device,
 }
 
 impl Initialiser {
-    /// For parameters that are to be trained.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, drawn: 0, device: Device::flex().autodiff() }
+    /// For parameters with gradients on this device.
+    pub fn new(seed: u64, device: &Device) -> Self {
+        Self { seed, drawn: 0, device: device.clone().autodiff() }
     }
 
-    /// Uniform within `1 / sqrt(fan_in)` of 0.
-    pub(crate) fn uniform<const D: usize>(
+    /// The device of the parameters, with gradients.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// A parameter that is uniform within `1 / sqrt(fan_in)` of 0.
+    pub fn uniform<const D: usize>(
         &mut self,
         shape: [usize; D],
         fan_in: usize,
@@ -37,6 +42,12 @@ impl Initialiser {
         let count = shape.iter().product();
         let values: Vec<f32> = (0..count).map(|_| bound * (2.0 * random.uniform() - 1.0)).collect();
         Param::from_data(TensorData::new(values, shape), &self.device)
+    }
+
+    /// State that is saved with the parameters, but not changed by the optimiser.
+    pub fn state<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Param<Tensor<D>> {
+        let state = Param::from_data(TensorData::new(values, shape), &self.device);
+        state.set_require_grad(false)
     }
 }
 
@@ -61,6 +72,11 @@ impl Linear {
         (inputs + 1) * outputs
     }
 
+    /// Where its parameters are.
+    pub(crate) fn device(&self) -> Device {
+        self.bias.val().device().inner()
+    }
+
     pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         linear(x, self.weight.val(), Some(self.bias.val()))
     }
@@ -68,7 +84,7 @@ impl Linear {
 
 /// Two linear layers with a ReLU between them.
 #[derive(Module, Debug)]
-pub(crate) struct Perceptron {
+pub struct Perceptron {
     hidden: Linear,
     output: Linear,
 }
@@ -103,8 +119,13 @@ impl Perceptron {
     /// Has the last layer start from these biases.
     pub(crate) fn set_output_bias(&mut self, bias: Vec<f32>) {
         let shape = [bias.len()];
-        let device = self.output.bias.val().device();
+        let device = self.output.device().autodiff();
         self.output.bias = Param::from_data(TensorData::new(bias, shape), &device);
+    }
+
+    /// Where its parameters are.
+    pub(crate) fn device(&self) -> Device {
+        self.output.device()
     }
 
     /// The last layer.

@@ -11,7 +11,9 @@
 //! A training on two kinds of tiny images, killed half-way and resumed:
 //!
 //! ```
-//! use shafer_nets::{Architecture, Config, Examples, NetworkConfig, TrainingConfig, Trainer};
+//! use shafer_nets::{
+//!     Architecture, Config, Cvae, Examples, NetworkConfig, Trainer, TrainingConfig, cpu,
+//! };
 //!
 //! let pixels: Vec<u8> = (0..96).flat_map(|i| [if i % 2 == 1 { 250 } else { 10 }; 16]).collect();
 //! let conditions: Vec<u8> = (0..96).map(|i| i % 2).collect();
@@ -26,23 +28,23 @@
 //!     training: TrainingConfig { batch_size: 32, epochs: 2, ..TrainingConfig::default() },
 //! };
 //!
-//! let mut trainer = Trainer::new(&config, examples, 7)?;
+//! let mut trainer = Trainer::<Cvae>::new(&config, examples, 7, &cpu())?;
 //! while let Some(step) = trainer.step()? {
-//!     if step.checkpoint {
-//!         let prior = trainer.prior_snapshot(); // W, b and phi of every condition.
+//!     if config.training.checkpoints.is_at(step.epoch, step.batch, trainer.batches_per_epoch()) {
+//!         let prior = trainer.model().prior(); // W, b and phi of every condition.
 //!         assert_eq!(prior.logits(0)?.len(), 3);
 //!     }
-//!     if step.epoch == 0 && step.batch == 1 {
+//!     if step.iteration == 1 {
 //!         break; // Killed,
 //!     }
 //! }
 //! let saved = trainer.save()?;
-//! let mut trainer = Trainer::resume(&config, examples, 7, &saved)?; // and resumed.
-//! while let Some(epoch) = trainer.run_epoch()? {
-//!     assert!(epoch.losses.reconstruction > 0.0);
+//! let mut trainer = Trainer::<Cvae>::resume(&config, examples, 7, &cpu(), &saved)?; // and resumed.
+//! while let Some(losses) = trainer.run_epoch()? {
+//!     assert!(losses.reconstruction > 0.0);
 //! }
 //!
-//! let cvae = trainer.cvae();
+//! let cvae = trainer.model();
 //! assert_eq!(cvae.decode().len(), 3 * 16); // The image of every latent class.
 //! let diagnosis = cvae.diagnose(examples)?;
 //! assert!(diagnosis.information <= diagnosis.kl + 1e-6);
@@ -77,11 +79,13 @@
 //! such as mimalloc: tensors come and go in every step.
 
 pub mod behaviour;
+pub mod training;
 
 mod classifier;
 mod config;
 mod convolution;
 mod cvae;
+mod device;
 mod diagnosis;
 mod error;
 mod examples;
@@ -92,18 +96,20 @@ mod optimiser;
 mod prior;
 mod random;
 mod recurrent;
-mod trainer;
+mod schedule;
 mod weights;
 
+pub use burn::tensor::Device;
 pub use classifier::{Classifier, ClassifierConfig};
 pub use config::{
     Architecture, Checkpoints, Config, DecoderBias, NetworkConfig, Objective, Optimiser,
     TrainingConfig,
 };
-pub use cvae::Cvae;
+pub use cvae::{Cvae, Losses};
+pub use device::{cpu, device};
 pub use diagnosis::Diagnosis;
 pub use error::{Error, Result};
 pub use examples::Examples;
 pub use prior::PriorSnapshot;
-pub use trainer::{Checkpoint, Epoch, Losses, Step, Trainer};
+pub use training::{Step, Trainer};
 pub use weights::Precision;

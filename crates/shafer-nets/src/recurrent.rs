@@ -44,7 +44,7 @@ impl Lstm {
 
     /// Hidden and cell state of so many rows before anything was seen.
     pub(crate) fn start(&self, rows: usize) -> Tensor<2> {
-        Tensor::zeros([rows, 2 * self.width()], &burn::tensor::Device::flex())
+        Tensor::zeros([rows, 2 * self.width()], &self.weight_hh.val().device().inner())
     }
 
     /// Step after step from a state. Rows whose factor at a step is 0 forget everything up to and

@@ -13,6 +13,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::device::cpu;
 use crate::{Error, Result};
 
 /// The width of stored numbers.
@@ -36,9 +37,20 @@ pub(crate) struct Tensors(BTreeMap<String, Stored>);
 pub(crate) struct Stored {
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<f32>,
+    /// Whether the optimiser changes it.
+    pub(crate) trained: bool,
 }
 
-/// The numbers of a tensor.
+/// A tensor of these values, without gradients.
+pub(crate) fn tensor<const D: usize>(
+    values: Vec<f32>,
+    shape: [usize; D],
+    device: &Device,
+) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
+
+/// The values of a tensor.
 pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     let data = tensor.into_data();
     // Converted number by number only if it must be.
@@ -168,7 +180,10 @@ impl Tensors {
                         view.dtype()
                     ))
                 })?;
-                Ok((name.to_owned(), Stored { shape: view.shape().to_vec(), values }))
+                Ok((
+                    name.to_owned(),
+                    Stored { shape: view.shape().to_vec(), values, trained: false },
+                ))
             })
             .collect::<Result<_>>()?;
         Ok((Self(tensors), description))
@@ -238,9 +253,11 @@ impl ModuleVisitor for Collector {
     }
 
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
-        let tensor = transposed(parameter.val().inner());
+        let tensor = parameter.val();
+        let trained = tensor.is_require_grad();
+        let tensor = transposed(tensor.inner());
         let shape = tensor.dims().to_vec();
-        self.parameters.push((self.path.name(), Stored { shape, values: host(tensor) }));
+        self.parameters.push((self.path.name(), Stored { shape, values: host(tensor), trained }));
     }
 }
 
@@ -264,12 +281,11 @@ impl ModuleMapper for Loader<'_> {
         let shape = transposed(before.clone()).dims();
         let tensor = match self.tensors.take(&self.path.name(), &shape) {
             Ok(values) => {
-                let stored =
-                    Tensor::<D>::from_data(TensorData::new(values, shape), &Device::flex());
-                // Through the numbers, so that what is transposed is not a view: optimisers change
+                // By way of the host, so that what is transposed is not a view: optimisers change
                 // parameters in place.
-                let data = transposed(stored).into_data();
-                Tensor::from_data(data, &Device::flex().autodiff()).require_grad()
+                let data = transposed(tensor(values, shape, &cpu())).into_data();
+                let trained = before.is_require_grad();
+                Tensor::from_data(data, &before.device()).set_require_grad(trained)
             }
             Err(error) => {
                 self.outcome = Err(error);

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::{finite_positive, positive, size};
+use crate::schedule::Annealed;
 use crate::{Error, Result};
 
 /// A predictor of pedestrians, and its training.
@@ -201,42 +202,6 @@ pub struct TrainingConfig {
     /// whose logarithm is uniform. With 1, none is. It is what a predictor needs that is to be right about
     /// people who walk faster than all that it has seen, as those of the scene ETH do.
     pub stretch: f64,
-}
-
-/// A value that falls from iteration to iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Annealed {
-    /// At the first iteration.
-    pub start: f64,
-    /// The factor from one iteration to the next.
-    pub decay: f64,
-    /// It falls no lower.
-    pub floor: f64,
-}
-
-impl Annealed {
-    /// At an iteration, counted from 0.
-    ///
-    /// ```
-    /// use shafer_nets::behaviour::Annealed;
-    ///
-    /// let temperature = Annealed { start: 2.0, decay: 0.5, floor: 0.1 };
-    /// assert_eq!([0, 1, 2, 9].map(|it| temperature.at(it)), [2.0, 1.0, 0.5, 0.1]);
-    /// ```
-    pub fn at(&self, iteration: u64) -> f64 {
-        (self.start * self.decay.powf(iteration as f64)).max(self.floor)
-    }
-
-    fn check(&self, key: &'static str) -> Result<()> {
-        for value in [self.start, self.decay, self.floor] {
-            finite_positive(key, value)?;
-        }
-        if self.decay > 1.0 || self.floor > self.start {
-            return Err(Error::config(key, "must fall: decay at most 1, floor at most start"));
-        }
-        Ok(())
-    }
 }
 
 /// What the likelihood of a future is the density of, at each step.

@@ -113,12 +113,6 @@ impl Example {
 
 /// Whether a predictor of this shape can learn from them.
 pub(super) fn check(examples: &[Example], config: &NetworkConfig) -> Result<()> {
-    if examples.is_empty() {
-        return Err(Error::data("examples", "there is not a single one"));
-    }
-    if u32::try_from(examples.len()).is_err() {
-        return Err(Error::data("examples", "there are more than 2^32"));
-    }
     match examples.iter().position(|example| example.future.len() < config.future_steps) {
         None => Ok(()),
         Some(row) => Err(Error::data(

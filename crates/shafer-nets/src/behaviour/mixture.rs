@@ -7,9 +7,8 @@
 use burn::tensor::Tensor;
 use burn::tensor::activation::log_softmax;
 
-use super::network::tensor;
 use crate::random::Random;
-use crate::weights::host;
+use crate::weights::{host, tensor};
 
 /// The numbers of a component.
 pub(crate) const PARAMETERS: usize = 6;
@@ -100,10 +99,11 @@ pub(crate) fn sample(raw: &Tensor<2>, noise: &[[f32; 3]]) -> Tensor<2> {
         chosen[choose(logits, noise[0], &mut weights)] = 1.0;
     }
     let kinds = raw.clone().reshape([rows, PARAMETERS, components]);
-    let kinds = kinds * tensor(chosen, [rows, 1, components]);
+    let device = raw.device().inner();
+    let kinds = kinds * tensor(chosen, [rows, 1, components], &device);
     let kinds = kinds.sum_dim(2).reshape([rows, PARAMETERS]);
     let kind = |from: usize, to: usize| kinds.clone().slice([0..rows, from..to]);
-    let column = |i: usize| tensor(noise.iter().map(|n| n[i]).collect(), [rows, 1]);
+    let column = |i: usize| tensor(noise.iter().map(|n| n[i]).collect(), [rows, 1], &device);
     let correlation = kind(5, 6).tanh().mul_scalar(CORRELATION);
     let rest = (-(correlation.clone() * correlation.clone()) + 1.0).sqrt();
     let y = correlation * column(1) + rest * column(2);

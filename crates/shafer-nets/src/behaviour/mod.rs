@@ -12,13 +12,13 @@ mod metrics;
 mod mixture;
 mod network;
 mod predictor;
-mod trainer;
+mod training;
 
-pub use config::{Annealed, Config, Feedback, Likelihood, NetworkConfig, TrainingConfig};
+pub use config::{Config, Feedback, Likelihood, NetworkConfig, TrainingConfig};
 pub use example::{Example, Observation, State};
 pub use metrics::{
     Component, Displacement, LOG_DENSITY_FLOOR, Point, kernel_log_density, kernel_nll,
     mixture_log_density,
 };
 pub use predictor::{Draw, Encoded, Forecast, Predictor, Query};
-pub use trainer::{Losses, Step, Trainer};
+pub use training::Losses;

@@ -2,13 +2,14 @@
 
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, softmax};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use super::config::{Feedback, Likelihood, NetworkConfig, TrainingConfig};
 use super::example::{Example, Observation};
 use super::mixture;
 use crate::layers::{Initialiser, Linear, Perceptron};
 use crate::recurrent::{Driven, Lstm, hidden};
+use crate::weights::tensor;
 
 /// The numbers of a state.
 const STATE: usize = 6;
@@ -20,7 +21,7 @@ const ACTION: usize = 2;
 /// Trajectron++ weighs the encodings of different kinds of edges by additive attention. There is one kind
 /// here, so its weight is 1 whatever the attention says: it has no parameters.
 #[derive(Module, Debug)]
-pub(crate) struct Network {
+pub struct Network {
     history: Lstm,
     edges: Lstm,
     /// From the state at present to the hidden and the cell state before the future, in the direction of
@@ -39,7 +40,7 @@ pub(crate) struct Network {
     mixture: Linear,
 }
 
-/// The terms of the objective, averaged over a batch.
+/// The terms of the objective, averaged over a inputs.
 #[derive(Debug)]
 pub(crate) struct Terms {
     /// The logarithm of the density of the future, given a sample of the latent variables.
@@ -108,6 +109,11 @@ impl Network {
         Tensor::cat(vec![history, edges], 1)
     }
 
+    /// Where its parameters are.
+    pub(crate) fn device(&self) -> Device {
+        self.mixture.device()
+    }
+
     /// The logits of p(z|x).
     pub(crate) fn prior(&self, x: Tensor<2>) -> Tensor<2> {
         self.prior.forward(x)
@@ -147,26 +153,26 @@ impl Network {
         self.mixture.forward(decoding.cell.hidden(&decoding.state))
     }
 
-    /// One pass over a batch.
+    /// One pass over a inputs.
     pub(crate) fn terms(
         &self,
-        batch: &Batch,
+        inputs: &Inputs,
         noise: &Noise,
         temperature: f64,
         config: &NetworkConfig,
         training: &TrainingConfig,
     ) -> Terms {
-        let rows = batch.seen.present.dims()[0];
-        let x = self.encode(&batch.seen, config);
+        let rows = inputs.seen.present.dims()[0];
+        let x = self.encode(&inputs.seen, config);
         let each = [rows, config.variables, config.classes];
         let p = self.prior(x.clone()).reshape(each);
-        let q = self.posterior(x.clone(), &batch.seen, &batch.future).reshape(each);
+        let q = self.posterior(x.clone(), &inputs.seen, &inputs.future).reshape(each);
         let gumbel = noise.gumbel.clone().reshape(each);
         let z = softmax((q.clone() + gumbel).div_scalar(temperature), 2);
         let z = z.reshape([rows, config.logits()]);
-        let mut decoding = self.start(z, x, batch.seen.present.clone());
+        let mut decoding = self.start(z, x, inputs.seen.present.clone());
         let mut steps = Vec::with_capacity(config.future_steps);
-        for (step, truth) in batch.velocities.iter().enumerate() {
+        for (step, truth) in inputs.velocities.iter().enumerate() {
             let raw = self.step(&mut decoding);
             decoding.action = match training.feedback {
                 Feedback::Sample => mixture::sample(&raw, &noise.feedback[step]),
@@ -178,10 +184,10 @@ impl Network {
         let density = match training.likelihood {
             Likelihood::Positions => {
                 let by = config.seconds_per_step;
-                mixture::position_log_density(&raw, batch.positions.clone(), by)
+                mixture::position_log_density(&raw, inputs.positions.clone(), by)
             }
             Likelihood::Velocities => {
-                let truth = Tensor::stack(batch.velocities.clone(), 1);
+                let truth = Tensor::stack(inputs.velocities.clone(), 1);
                 mixture::velocity_log_density(&raw, truth)
             }
         };
@@ -261,10 +267,6 @@ pub(crate) struct Seen {
     pub(crate) present: Tensor<2>,
 }
 
-pub(crate) fn tensor<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> Tensor<D> {
-    Tensor::from_data(TensorData::new(values, shape), &Device::flex())
-}
-
 /// As the networks see it.
 fn scaled(state: [f32; STATE], config: &NetworkConfig) -> [f32; STATE] {
     let [p, v, a] = [config.position_scale, config.velocity_scale, config.acceleration_scale]
@@ -277,31 +279,36 @@ fn states(
     rows: usize,
     states: impl Iterator<Item = [f32; STATE]>,
     config: &NetworkConfig,
+    device: &Device,
 ) -> Tensor<2> {
-    tensor(states.flat_map(|state| scaled(state, config)).collect(), [rows, STATE])
+    tensor(states.flat_map(|state| scaled(state, config)).collect(), [rows, STATE], device)
 }
 
 impl Seen {
-    pub(crate) fn of(observations: &[&Observation], config: &NetworkConfig) -> Self {
+    pub(crate) fn of(
+        observations: &[&Observation],
+        config: &NetworkConfig,
+        device: &Device,
+    ) -> Self {
         let rows = observations.len();
         let longest = observations.iter().map(|seen| seen.steps()).max().unwrap_or(1);
         let mut seen = Self {
             history: Vec::new(),
             edges: Vec::new(),
             known: Vec::new(),
-            present: states(rows, observations.iter().map(|seen| seen.present()), config),
+            present: states(rows, observations.iter().map(|seen| seen.present()), config, device),
         };
         for ago in (0..longest.min(config.history_steps + 1)).rev() {
             let at: Vec<Option<[[f32; STATE]; 2]>> =
                 observations.iter().map(|seen| seen.ago(ago)).collect();
             let both = |at: &Option<[[f32; STATE]; 2]>| at.unwrap_or([[0.0; STATE]; 2]);
-            seen.history.push(states(rows, at.iter().map(|at| both(at)[0]), config));
+            seen.history.push(states(rows, at.iter().map(|at| both(at)[0]), config, device));
             let edges = at.iter().map(both).flat_map(|[own, neighbours]| {
                 [scaled(neighbours, config), scaled(own, config)].into_iter().flatten()
             });
-            seen.edges.push(tensor(edges.collect(), [rows, 2 * STATE]));
+            seen.edges.push(tensor(edges.collect(), [rows, 2 * STATE], device));
             let known: Vec<f32> = at.iter().map(|at| f32::from(at.is_some())).collect();
-            seen.known.push(known.contains(&0.0).then(|| tensor(known, [rows, 1])));
+            seen.known.push(known.contains(&0.0).then(|| tensor(known, [rows, 1], device)));
         }
         seen
     }
@@ -309,7 +316,7 @@ impl Seen {
 
 /// What goes into the networks in training.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct Inputs {
     seen: Seen,
     future: Vec<Tensor<2>>,
     /// In metres: rows x steps x 2.
@@ -318,9 +325,9 @@ pub(crate) struct Batch {
     velocities: Vec<Tensor<2>>,
 }
 
-impl Batch {
+impl Inputs {
     /// The examples have been checked against the configuration.
-    pub(crate) fn gather(examples: &[Example], config: &NetworkConfig) -> Self {
+    pub(crate) fn gather(examples: &[Example], config: &NetworkConfig, device: &Device) -> Self {
         let rows = examples.len();
         let seen: Vec<&Observation> = examples.iter().map(|e| &e.observation).collect();
         let steps = 0..config.future_steps;
@@ -331,10 +338,10 @@ impl Batch {
             .flat_map(|&[x, y, ..]| [x, y]);
         let velocity = |step| at(step).flat_map(|[_, _, u, v, ..]| [u, v]).collect();
         Self {
-            seen: Seen::of(&seen, config),
-            future: steps.clone().map(|step| states(rows, at(step), config)).collect(),
-            positions: tensor(positions.collect(), [rows, config.future_steps, ACTION]),
-            velocities: steps.map(|step| tensor(velocity(step), [rows, ACTION])).collect(),
+            seen: Seen::of(&seen, config, device),
+            future: steps.clone().map(|step| states(rows, at(step), config, device)).collect(),
+            positions: tensor(positions.collect(), [rows, config.future_steps, ACTION], device),
+            velocities: steps.map(|step| tensor(velocity(step), [rows, ACTION], device)).collect(),
         }
     }
 }

@@ -8,11 +8,11 @@ use super::config::NetworkConfig;
 use super::example::Observation;
 use super::metrics::Point;
 use super::mixture;
-use super::network::{Decoding, Network, Seen, tensor};
+use super::network::{Decoding, Network, Seen};
 use crate::layers::Initialiser;
 use crate::random::{Purpose, Random};
-use crate::weights::{Precision, Tensors, host};
-use crate::{Error, Result};
+use crate::weights::{Precision, Tensors, host, tensor};
+use crate::{Error, Result, cpu};
 
 /// Where pedestrians go: the pedestrian Trajectron++ of the paper.
 ///
@@ -125,7 +125,7 @@ impl Predictor {
     /// With the parameters that a training with this seed starts from.
     pub fn untrained(config: &NetworkConfig, seed: u64) -> Result<Self> {
         config.check()?;
-        let network = Network::new(config, &mut Initialiser::new(seed));
+        let network = Network::new(config, &mut Initialiser::new(seed, &cpu()));
         Ok(Self::of(config.clone(), &network))
     }
 
@@ -143,6 +143,12 @@ impl Predictor {
         Network::size(&self.config)
     }
 
+    /// The same on another device.
+    #[must_use]
+    pub fn to(self, device: &Device) -> Self {
+        Self { network: self.network.to_device(device), ..self }
+    }
+
     /// Looks at pedestrians.
     pub fn encode(&self, observations: &[Observation]) -> Result<Encoded> {
         let mut encoded = Encoded {
@@ -151,8 +157,9 @@ impl Predictor {
             logits: Vec::new(),
             present: Vec::new(),
         };
+        let device = self.network.device();
         for part in observations.chunks(DECODED_AT_ONCE) {
-            let seen = Seen::of(&part.iter().collect::<Vec<_>>(), &self.config);
+            let seen = Seen::of(&part.iter().collect::<Vec<_>>(), &self.config, &device);
             let x = self.network.encode(&seen, &self.config);
             encoded.logits.extend(host(self.network.prior(x.clone())));
             encoded.x.extend(host(x));
@@ -163,6 +170,7 @@ impl Predictor {
 
     /// The mean paths of these joint classes, in this order.
     pub fn forecast(&self, encoded: &Encoded, queries: &[Query]) -> Result<Vec<Forecast>> {
+        let device = self.network.device();
         let mut forecasts = Vec::with_capacity(queries.len());
         for queries in queries.chunks(DECODED_AT_ONCE) {
             let mut decoding = self.start(encoded, queries)?;
@@ -177,7 +185,7 @@ impl Predictor {
                     action.extend(velocity.map(|v| v as f32));
                     forecast.go(velocity, covariance, self.config.seconds_per_step);
                 }
-                decoding.act(tensor(action, [queries.len(), 2]));
+                decoding.act(tensor(action, [queries.len(), 2], &device));
             }
             forecasts.extend(part);
         }
@@ -203,6 +211,7 @@ impl Predictor {
                 "there are more than 2^24 of a class, or pedestrians",
             ));
         }
+        let device = self.network.device();
         let mut paths: Vec<Vec<Vec<Point>>> =
             draws.iter().map(|draw| Vec::with_capacity(draw.paths)).collect();
         let rows: Vec<(usize, usize)> = draws
@@ -220,7 +229,7 @@ impl Predictor {
                 .collect();
             let select: Vec<i64> = rows.iter().map(|row| (row.0 - first) as i64).collect();
             let select = TensorData::new(select, [rows.len()]);
-            let select = Tensor::<1, Int>::from_data(select, &Device::flex());
+            let select = Tensor::<1, Int>::from_data(select, &device);
             // All paths of a class begin with the same mixture.
             let mut decoding = self.start(encoded, &queries)?;
             let raw = self.network.step(&mut decoding).select(0, select.clone());
@@ -247,7 +256,7 @@ impl Predictor {
                     path.push(onward(path, velocity.map(f64::from), self.config.seconds_per_step));
                 }
                 if step < self.config.future_steps {
-                    decoding.act(tensor(action, [rows.len(), 2]));
+                    decoding.act(tensor(action, [rows.len(), 2], &device));
                     raw = host(self.network.step(&mut decoding));
                 }
             }
@@ -283,10 +292,11 @@ impl Predictor {
             x.extend_from_slice(encoded.encoding(agent));
             present.extend_from_slice(row(&encoded.present, agent, encoded.agents));
         }
+        let device = self.network.device();
         Ok(self.network.start(
-            tensor(z, [rows, logits]),
-            tensor(x, [rows, width]),
-            tensor(present, [rows, 6]),
+            tensor(z, [rows, logits], &device),
+            tensor(x, [rows, width], &device),
+            tensor(present, [rows, 6], &device),
         ))
     }
 
@@ -300,7 +310,7 @@ impl Predictor {
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
         let (tensors, Description { behaviour: config }) = Tensors::from_bytes(bytes)?;
         config.check()?;
-        let make = || Network::new(&config, &mut Initialiser::new(0));
+        let make = || Network::new(&config, &mut Initialiser::new(0, &cpu()));
         let network = tensors.into_network(Network::size(&config), make)?;
         Ok(Self::of(config, &network))
     }

@@ -4,7 +4,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Scalar, TensorMetadata};
 use burn::tensor::Slice;
 
-use super::kernels::{AdamStep, TRACE};
+use super::kernels::{AdamStep, NesterovStep, TRACE};
 
 pub(super) fn bernoulli<B: Backend>(
     logits: FloatTensor<B>,
@@ -109,6 +109,18 @@ pub(super) fn adam<B: Backend>(
     let deviation = B::float_add_scalar(root, Scalar::from(AdamStep::EPSILON));
     let change = scaled::<B>(B::float_div(first.clone(), deviation), step.rate);
     (B::float_sub(parameter, change), first, second)
+}
+
+pub(super) fn nesterov<B: Backend>(
+    parameter: FloatTensor<B>,
+    gradient: FloatTensor<B>,
+    velocity: FloatTensor<B>,
+    step: NesterovStep,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let gradient = B::float_add(gradient, scaled::<B>(parameter.clone(), step.decay));
+    let velocity = B::float_add(scaled::<B>(velocity, step.momentum), gradient.clone());
+    let change = B::float_add(gradient, scaled::<B>(velocity.clone(), step.momentum));
+    (B::float_sub(parameter, scaled::<B>(change, step.rate)), velocity)
 }
 
 fn scaled<B: Backend>(tensor: FloatTensor<B>, by: f32) -> FloatTensor<B> {

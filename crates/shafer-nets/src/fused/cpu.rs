@@ -8,7 +8,7 @@ use burn::backend::{Flex, TensorMetadata};
 use burn::tensor::TensorData;
 use fearless_simd::{Level, dispatch};
 
-use super::kernels::{AdamStep, Kernels, TRACE};
+use super::kernels::{AdamStep, Kernels, NesterovStep, TRACE};
 
 type Primitive = FloatTensor<Flex>;
 
@@ -121,6 +121,27 @@ impl Kernels for Flex {
             }
         });
         (parameter, first, second)
+    }
+
+    fn nesterov(
+        parameter: Primitive,
+        gradient: Primitive,
+        velocity: Primitive,
+        step: NesterovStep,
+    ) -> (Primitive, Primitive) {
+        let (mut parameter, mut velocity) = (whole(parameter), whole(velocity));
+        let gradient = whole(gradient);
+        let p = parameter.storage_mut::<f32>().iter_mut();
+        let v = velocity.storage_mut::<f32>().iter_mut();
+        let g = gradient.storage::<f32>();
+        dispatch!(Level::new(), _simd => {
+            for ((p, v), &g) in p.zip(v).zip(g) {
+                let g = g + step.decay * *p;
+                *v = normal(step.momentum * *v + g);
+                *p -= step.rate * (g + step.momentum * *v);
+            }
+        });
+        (parameter, velocity)
     }
 }
 
@@ -417,6 +438,11 @@ mod tests {
             &composed::sgd::<Flex>(p.clone(), g.clone(), 0.1),
             1e-7,
         );
+        let step = NesterovStep { rate: 0.1, momentum: 0.9, decay: 0.01 };
+        let found = Flex::nesterov(p.clone(), g.clone(), m.clone(), step);
+        let expected = composed::nesterov::<Flex>(p.clone(), g.clone(), m.clone(), step);
+        assert_close(&found.0, &expected.0, 1e-6);
+        assert_close(&found.1, &expected.1, 1e-6);
         for t in [1, 2, 1000] {
             let step = AdamStep::new(0.01, t);
             let found = Flex::adam(p.clone(), g.clone(), m.clone(), v.clone(), step);

@@ -30,6 +30,16 @@ impl AdamStep {
     }
 }
 
+/// The constants of one step with Nesterov momentum (Sutskever, Martens, Dahl and Hinton, 2013).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NesterovStep {
+    /// The learning rate.
+    pub(crate) rate: f32,
+    pub(crate) momentum: f32,
+    /// The weight decay: this times a parameter is added to its gradient.
+    pub(crate) decay: f32,
+}
+
 /// Numbers up to this are traces: a weight and a pixel may be multiplied by them and the product still be a
 /// normal number, but beside others they are nothing.
 pub(crate) const TRACE: f32 = 1e-30;
@@ -89,6 +99,16 @@ pub(crate) trait Kernels: Backend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         composed::adam::<Self>(parameter, gradient, first, second, step)
     }
+
+    /// A step with Nesterov momentum: the parameter and the velocity after it.
+    fn nesterov(
+        parameter: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        velocity: FloatTensor<Self>,
+        step: NesterovStep,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        composed::nesterov::<Self>(parameter, gradient, velocity, step)
+    }
 }
 
 /// A step of gradient descent.
@@ -109,7 +129,6 @@ pub(crate) fn adam<const D: usize>(
     step: AdamStep,
 ) -> (Tensor<D>, [Tensor<1>; 2]) {
     let shape = parameter.shape();
-    let flat = |tensor: Tensor<D>| tensor.flatten::<1>(0, D - 1).into_dispatch();
     let (parameter, first, second) = <Dispatch as Kernels>::adam(
         flat(parameter),
         flat(gradient),
@@ -119,4 +138,22 @@ pub(crate) fn adam<const D: usize>(
     );
     let parameter = Tensor::<1>::from_dispatch(parameter).reshape(shape);
     (parameter, [first, second].map(Tensor::from_dispatch))
+}
+
+/// A step with Nesterov momentum: the parameter and its velocity after it. The velocity is flat.
+pub(crate) fn nesterov<const D: usize>(
+    parameter: Tensor<D>,
+    gradient: Tensor<D>,
+    velocity: Tensor<1>,
+    step: NesterovStep,
+) -> (Tensor<D>, Tensor<1>) {
+    let shape = parameter.shape();
+    let velocity = velocity.into_dispatch();
+    let (parameter, velocity) =
+        <Dispatch as Kernels>::nesterov(flat(parameter), flat(gradient), velocity, step);
+    (Tensor::<1>::from_dispatch(parameter).reshape(shape), Tensor::from_dispatch(velocity))
+}
+
+fn flat<const D: usize>(tensor: Tensor<D>) -> FloatTensor<Dispatch> {
+    tensor.flatten::<1>(0, D - 1).into_dispatch()
 }

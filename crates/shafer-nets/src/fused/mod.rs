@@ -12,7 +12,7 @@ mod cpu;
 mod kernels;
 
 pub(crate) use autodiff::{bernoulli_nll, lstm, without_traces};
-pub(crate) use kernels::{AdamStep, adam, sgd};
+pub(crate) use kernels::{AdamStep, NesterovStep, adam, nesterov, sgd};
 
 #[cfg(doc)]
 use {autodiff::Fused, kernels::Kernels};
