@@ -465,6 +465,11 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 
+    /// Where to train: cpu, or gpu in a program built with the feature `gpu` [default: the variable
+    /// `SHAFER_DEVICE`, or else cpu]
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<String>,
+
     /// Accept data that differs from the known checksums; the run and its results record it
     #[arg(long)]
     pub(crate) own_data: bool,

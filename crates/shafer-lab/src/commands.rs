@@ -310,6 +310,8 @@ fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
     // --set has the last word.
     changes.extend_from_slice(&arguments.changes);
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("shafer-runs").join(name));
+    let device = arguments.device.clone().or_else(|| std::env::var("SHAFER_DEVICE").ok());
+    let device = device.unwrap_or_else(|| experiments::CPU.to_owned());
     let reproduced = experiments::reproduce(&experiments::Request {
         experiment,
         preset: &arguments.preset,
@@ -319,6 +321,7 @@ fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
         folders: &data::folders(arguments.data_dir.as_deref()),
         own_data: arguments.own_data,
         weights: arguments.weights.as_deref(),
+        device: &device,
         quiet: cli.quiet,
     })?;
     if cli.json {

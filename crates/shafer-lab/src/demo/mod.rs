@@ -38,7 +38,7 @@ pub(crate) struct Demo {
 #[derive(Serialize)]
 pub(crate) struct Network {
     data_set: String,
-    queries: [String; 2],
+    queries: Vec<String>,
     exemplar: images::Exemplar,
 }
 
@@ -52,13 +52,11 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
     for (results, figures) in &figures {
         files.extend(write_figures(out, figures, &format!("{}-", results.data_set))?);
         let title = title(&results.data_set);
-        let [first, second] = &results.queries;
         let _ = write!(
             sections,
-            "<section class=\"set\"><h2>{}: {} or {}</h2>{}</section>\n{}",
+            "<section class=\"set\"><h2>{}: {}</h2>{}</section>\n{}",
             escaped(title),
-            escaped(first),
-            escaped(second),
+            escaped(&results.queries.join(" or ")),
             errors_table(results),
             images::figure_html(results, figures)?
         );

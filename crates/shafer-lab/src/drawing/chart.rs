@@ -1,8 +1,8 @@
 //! Numbers with their errors over something else: curves with bands, or points with bars.
 
 use super::axis::ticks;
-use super::colour::{Colour, GRID, INK, SOFT};
 use super::canvas::{Anchor, Drawing, Fill, Point, Stroke, TextStyle};
+use super::colour::{Colour, GRID, INK, SOFT};
 use super::{colour, font};
 use crate::method;
 

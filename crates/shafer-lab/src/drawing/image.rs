@@ -66,7 +66,9 @@ impl Image {
     /// Four bytes a pixel; all pixels are opaque.
     pub(crate) fn rgba(&self) -> Vec<u8> {
         let pixels = self.bytes.chunks_exact(self.channels);
-        pixels.flat_map(|pixel| [pixel[0], pixel[self.channels / 2], pixel[self.channels - 1], 255]).collect()
+        pixels
+            .flat_map(|pixel| [pixel[0], pixel[self.channels / 2], pixel[self.channels - 1], 255])
+            .collect()
     }
 
     /// The bytes of a PNG file.
@@ -124,11 +126,17 @@ mod tests {
     fn images_survive_json_and_png() {
         let grey = Image::grey(2, vec![0, 255, 7, 9, 1, 2]).unwrap();
         is_read_back(&grey, r#"{"width":2,"height":3,"pixels":"AP8HCQEC"}"#);
-        assert_eq!(decoded(&grey.png().unwrap()), (png::ColorType::Grayscale, vec![0, 255, 7, 9, 1, 2]));
+        assert_eq!(
+            decoded(&grey.png().unwrap()),
+            (png::ColorType::Grayscale, vec![0, 255, 7, 9, 1, 2])
+        );
         assert_eq!(grey.rgba()[4..12], [255, 255, 255, 255, 7, 7, 7, 255]);
         let colour = Image::rgb(1, vec![0, 255, 7, 9, 1, 2]).unwrap();
         is_read_back(&colour, r#"{"width":1,"height":2,"channels":3,"pixels":"AP8HCQEC"}"#);
-        assert_eq!(decoded(&colour.png().unwrap()), (png::ColorType::Rgb, vec![0, 255, 7, 9, 1, 2]));
+        assert_eq!(
+            decoded(&colour.png().unwrap()),
+            (png::ColorType::Rgb, vec![0, 255, 7, 9, 1, 2])
+        );
         assert_eq!(colour.rgba(), [0, 255, 7, 255, 9, 1, 2, 255]);
     }
 

@@ -6,8 +6,8 @@ use tiny_skia::{
     Shader, Stroke as Line, StrokeDash, Transform,
 };
 
-use super::colour::{Colour, PAPER};
 use super::canvas::{Anchor, Drawing, Item, Point, TextStyle};
+use super::colour::{Colour, PAPER};
 use super::font;
 use super::image::Image;
 

@@ -6,8 +6,8 @@ use anyhow::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::colour::{Colour, FAINT, GRID, INK, PAPER, SOFT};
 use super::canvas::{Anchor, Drawing, Fill, Item, Stroke, TextStyle};
+use super::colour::{Colour, FAINT, GRID, INK, PAPER, SOFT};
 use super::font;
 use crate::page::escaped;
 

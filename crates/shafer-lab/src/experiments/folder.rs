@@ -96,7 +96,10 @@ impl Folder {
         let Some(bytes) = self.read_bytes(&name)? else { return Ok(None) };
         let value = serde_json::from_slice(&bytes).with_context(|| {
             let path = self.path.join(&name);
-            format!("{}: is damaged or of another version; remove it to compute it again", path.display())
+            format!(
+                "{}: is damaged or of another version; remove it to compute it again",
+                path.display()
+            )
         })?;
         Ok(Some(value))
     }

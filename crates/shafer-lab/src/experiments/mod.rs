@@ -29,10 +29,10 @@ use shafer_data::dataset::Set;
 use shafer_data::{Column, write_table};
 
 pub(crate) use self::options::Options;
-use self::origin::{OWN_DATA, Origin};
+use self::origin::OWN_DATA;
 use self::preset::Preset;
 pub(crate) use self::report::{Drawn, draw, read};
-use self::report::{Report, RESULTS, Results, TABLE, write_json};
+use self::report::{RESULTS, Report, Results, TABLE, write_json};
 use self::runner::{Handle, Run, Task};
 
 /// Every experiment.
@@ -65,12 +65,17 @@ pub(crate) trait Experiment {
 
 /// The experiment of this name.
 pub(crate) fn find(name: &str) -> Result<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name).with_context(|| format!("{name}: no such experiment"))
+    ALL.iter()
+        .find(|entry| entry.name == name)
+        .with_context(|| format!("{name}: no such experiment"))
 }
 
 /// The names of all experiments, for the command line.
 pub(crate) fn names() -> PossibleValuesParser {
-    ALL.iter().map(|entry| PossibleValue::new(entry.name).help(entry.about)).collect::<Vec<_>>().into()
+    ALL.iter()
+        .map(|entry| PossibleValue::new(entry.name).help(entry.about))
+        .collect::<Vec<_>>()
+        .into()
 }
 
 /// The names of all presets, for the command line. Not every experiment has each.
@@ -115,6 +120,9 @@ impl Entry {
     }
 }
 
+/// The device that is not recorded, as it is the default.
+pub(crate) const CPU: &str = "cpu";
+
 /// The arguments of `shafer reproduce`.
 pub(crate) struct Request<'a> {
     pub(crate) experiment: &'a Entry,
@@ -129,6 +137,8 @@ pub(crate) struct Request<'a> {
     pub(crate) own_data: bool,
     /// The folder of a run whose trained networks are used.
     pub(crate) weights: Option<&'a Path>,
+    /// Where networks are trained: `cpu` or `gpu`.
+    pub(crate) device: &'a str,
     pub(crate) quiet: bool,
 }
 
@@ -148,17 +158,24 @@ pub(crate) fn reproduce(request: &Request<'_>) -> Result<Reproduced> {
 }
 
 fn reproduce_as<E: Experiment>(request: &Request<'_>) -> Result<Reproduced> {
-    let Request { experiment, preset, seeds, changes, out, folders, weights, quiet, .. } = *request;
+    let Request {
+        experiment, preset, seeds, changes, out, folders, weights, device, quiet, ..
+    } = *request;
     let config: E::Config = preset::configured(experiment, preset, seeds, changes)?;
     E::check(&config).context("the configuration")?;
     let mut recorded = serde_json::to_value(&config)?;
+    let on = shafer_nets::device(device).with_context(|| format!("--device {device}"))?;
+    if device != CPU {
+        // Its numbers are not those of the CPU.
+        recorded["device"] = device.into();
+    }
     if request.own_data {
         recorded[OWN_DATA] = true.into();
     } else if let Some(set) = E::data_set(&config)? {
         verify(set, folders)?;
     }
     let data = E::load(&config, folders)?;
-    let run = Run::new(out, recorded, weights, quiet);
+    let run = Run::new(out, recorded, weights, &on, quiet);
     let (numbers, table) = E::run(&config, &data, &run)?;
     let results = out.join(RESULTS);
     write_json(&results, &numbers)?;

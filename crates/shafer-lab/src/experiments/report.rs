@@ -91,7 +91,7 @@ fn parse(text: &str) -> Result<Box<dyn Report>> {
 }
 
 /// Parses results whose version and experiment were checked.
-pub(super) fn parse_as<R: Results + 'static>(text: &str) -> Result<Box<dyn Report>> {
+pub(crate) fn parse_as<R: Results + 'static>(text: &str) -> Result<Box<dyn Report>> {
     let results: R = serde_json::from_str(text).context("cannot parse the results")?;
     results.check()?;
     Ok(Box::new(results))

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use shafer_nets::Device;
 
 use super::folder::{Folder, config_of, job_file, read, read_if_there};
 use super::origin::{self, Origin};
@@ -83,6 +84,7 @@ where
 pub(crate) struct Handle<'a> {
     folder: &'a Folder,
     name: &'a str,
+    device: &'a Device,
     bar: &'a (dyn Fn(u64) + Sync),
     /// The units of progress so far.
     done: AtomicU64,
@@ -94,6 +96,11 @@ impl Handle<'_> {
     /// The wall-clock time of the job in this process.
     pub(crate) fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
+    }
+
+    /// Where networks are trained.
+    pub(crate) fn device(&self) -> &Device {
+        self.device
     }
 
     /// Advances the progress bar.
@@ -144,6 +151,7 @@ pub(crate) struct Run<'a> {
     config: Value,
     /// The folder of another run whose trained networks are used.
     weights: Option<&'a Path>,
+    device: &'a Device,
     quiet: bool,
     start: Instant,
     /// Opened by the first stage: a run that cannot start leaves no folder behind.
@@ -155,9 +163,11 @@ impl<'a> Run<'a> {
         path: &'a Path,
         config: Value,
         weights: Option<&'a Path>,
+        device: &'a Device,
         quiet: bool,
     ) -> Self {
-        Self { path, config, weights, quiet, start: Instant::now(), folder: OnceLock::new() }
+        let (start, folder) = (Instant::now(), OnceLock::new());
+        Self { path, config, weights, device, quiet, start, folder }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -211,7 +221,7 @@ impl<'a> Run<'a> {
         schedule: impl FnOnce(&(dyn Fn(&J) -> Result<J::Record> + Sync)) -> Result<Vec<J::Record>>,
     ) -> Result<Vec<J::Record>> {
         let imported = self.weights.map(|from| self.import(from, jobs)).transpose()?;
-        let (folder, start) = (self.folder()?, self.start);
+        let (folder, start, device) = (self.folder()?, self.start, self.device);
         for file in imported.into_iter().flatten() {
             folder.write_bytes(file.name, &file.bytes)?;
         }
@@ -225,7 +235,7 @@ impl<'a> Run<'a> {
             }
         };
         schedule(&|job| {
-            let record = run(job, folder, &advance).with_context(|| job.name())?;
+            let record = run(job, folder, device, &advance).with_context(|| job.name())?;
             folder.set_seconds(start.elapsed().as_secs_f64())?;
             Ok(record)
         })
@@ -256,8 +266,9 @@ impl<'a> Run<'a> {
             }
             let file = |ending| from.join(job_file(&name, ending));
             let bytes = read(&file(RECORD))?;
-            let mut record = serde_json::from_slice(&bytes)
-                .with_context(|| format!("{}: is not the record of a job", file(RECORD).display()))?;
+            let mut record = serde_json::from_slice(&bytes).with_context(|| {
+                format!("{}: is not the record of a job", file(RECORD).display())
+            })?;
             let weights = read_if_there(&file(WEIGHTS))?;
             job.check_weights(&mut record, weights.as_deref())
                 .with_context(|| file(WEIGHTS).display().to_string())?;
@@ -301,7 +312,12 @@ struct Imported {
 }
 
 /// Runs a job, unless an earlier process finished it.
-fn run<J: Job>(job: &J, folder: &Folder, bar: &(dyn Fn(u64) + Sync)) -> Result<J::Record> {
+fn run<J: Job>(
+    job: &J,
+    folder: &Folder,
+    device: &Device,
+    bar: &(dyn Fn(u64) + Sync),
+) -> Result<J::Record> {
     let name = &job.name();
     let file = job_file(name, RECORD);
     if let Some(record) = folder.read(&file)? {
@@ -311,6 +327,7 @@ fn run<J: Job>(job: &J, folder: &Folder, bar: &(dyn Fn(u64) + Sync)) -> Result<J
     let handle = &Handle {
         folder,
         name,
+        device,
         bar,
         done: AtomicU64::new(0),
         start: Instant::now(),

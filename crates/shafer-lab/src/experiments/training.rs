@@ -84,8 +84,9 @@ impl<T: Training> Job for T {
         let (config, examples, seed) = (self.config(), self.examples(&data)?, self.seed());
         let (mut trainer, mut record) = match handle.saved()? {
             Some((record, state)) => {
-                let trainer = Trainer::<T::Model>::resume(&config, examples, seed, handle.device(), &state)
-                    .with_context(|| handle.start_again())?;
+                let trainer =
+                    Trainer::<T::Model>::resume(&config, examples, seed, handle.device(), &state)
+                        .with_context(|| handle.start_again())?;
                 (trainer, record)
             }
             None => (Trainer::new(&config, examples, seed, handle.device())?, self.record()),

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::{AgentPrediction, Mode, Prediction};
 use crate::drawing::colour::{Colour, FAINT, GRID, INK, SERIES, SOFT};
 use crate::drawing::{
-    Anchor, Drawing, Figure, Fill, Key, LineStyle, Panel, Point, Sign, Stroke, TextStyle, text_width,
-    ticks,
+    Anchor, Drawing, Figure, Fill, Key, LineStyle, Panel, Point, Sign, Stroke, TextStyle,
+    text_width, ticks,
 };
 
 const PAST: LineStyle = LineStyle { colour: SOFT, dash: &[], width: 1.6 };
@@ -150,8 +150,7 @@ fn draw(prediction: &Prediction, method: usize, title: &str, map: &Map) -> Drawi
     let high = [low[0] + width / scale, low[1] + height / scale];
     let y_ticks = ticks(low[1], high[1], if height < 400.0 { 3 } else { 5 });
     // Narrow screens write larger.
-    let widest =
-        y_ticks.iter().map(|(_, l)| text_width(l, 1.6 * WORDS, false)).fold(0.0, f64::max);
+    let widest = y_ticks.iter().map(|(_, l)| text_width(l, 1.6 * WORDS, false)).fold(0.0, f64::max);
     let left = 26.0 + widest + 6.0;
     let mut drawing = Drawing::new(left + width + RIGHT, TOP + height + BOTTOM);
     let place = |[x, y]: Point| [left + (x - low[0]) * scale, TOP + height - (y - low[1]) * scale];

@@ -193,7 +193,8 @@ impl Forecaster {
         // The first state that the network sees has a velocity and an acceleration: two steps more.
         let steps = network.history_steps + 2;
         let present = steps as u32 * FRAME_STEP;
-        let windows = recording.at(frame, steps).windows_at(&[present], &window_shape(network, 0, 0))?;
+        let windows =
+            recording.at(frame, steps).windows_at(&[present], &window_shape(network, 0, 0))?;
         let encoded = predictor.encode(&observations(&windows)?)?;
         let distributions = (0..windows.len())
             .map(|agent| JointDistribution::all(methods, encoded.logits(agent), network))

@@ -92,7 +92,8 @@ impl<'a> Evaluation<'a> {
             bail!("there is no training on the whole data set that did not diverge");
         };
         let iterations: Vec<u64> = first.iterations().collect();
-        if let Some(seed) = whole.iter().find(|seed| !seed.iterations().eq(iterations.iter().copied()))
+        if let Some(seed) =
+            whole.iter().find(|seed| !seed.iterations().eq(iterations.iter().copied()))
         {
             bail!(
                 "{} has other checkpoints than {}: means over seeds need the same",
@@ -324,12 +325,15 @@ impl<'a> Evaluation<'a> {
             Some(wanted) => {
                 let found = pictured.find(|seed| seed.record.seed == wanted);
                 Some(found.with_context(|| {
-                    format!("the exemplar is seed {wanted}, which diverged or has no decoded images")
+                    format!(
+                        "the exemplar is seed {wanted}, which diverged or has no decoded images"
+                    )
                 })?)
             }
             None => pictured.clone().find(|seed| !seed.record.collapsed).or(pictured.next()),
         };
-        let Some((seed, latents)) = chosen.and_then(|seed| Some((seed, seed.record.latents.as_ref()?)))
+        let Some((seed, latents)) =
+            chosen.and_then(|seed| Some((seed, seed.record.latents.as_ref()?)))
         else {
             return Ok(None);
         };

@@ -109,8 +109,13 @@ impl Experiment for LatentImages {
             .fractions
             .iter()
             .flat_map(|&fraction| (0..config.seeds).map(move |seed| (fraction, seed)))
-            .map(|(fraction, seed)| {
-                Autoencoder { seed, fraction, config, images, groups: &about.groups, judge }
+            .map(|(fraction, seed)| Autoencoder {
+                seed,
+                fraction,
+                config,
+                images,
+                groups: &about.groups,
+                judge,
             })
             .collect();
         let records = run.parallel(&config.data_set, "batches", &trainings)?;

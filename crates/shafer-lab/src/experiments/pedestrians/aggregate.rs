@@ -1,7 +1,7 @@
 //! From what became of each pedestrian to the numbers of a scene.
 
-use super::measure::{AgentRecord, BestOf, Decoding, Errors, Evaluation, MethodRecord};
 use super::exemplar::Exemplar;
+use super::measure::{AgentRecord, BestOf, Decoding, Errors, Evaluation, MethodRecord};
 use super::results::{
     ByMethod, DecodingSummary, Distances, ErrorMetrics, Metric, Reach, SceneResults,
 };

@@ -59,12 +59,12 @@ pub(super) fn evaluate<'a>(
     for fold in folds {
         for test in &fold.tests {
             let trainings = trainings.iter().filter(|t| t.scene == fold.name && !t.diverged);
-            let case = |t: &PedestrianRecord| Case { fold, test, seed: t.seed, loaded: OnceLock::new() };
+            let case =
+                |t: &PedestrianRecord| Case { fold, test, seed: t.seed, loaded: OnceLock::new() };
             scenes.push(trainings.map(case).collect());
         }
     }
-    let jobs: Vec<_> =
-        scenes.iter().flatten().flat_map(|case| case.chunks(shared)).collect();
+    let jobs: Vec<_> = scenes.iter().flatten().flat_map(|case| case.chunks(shared)).collect();
     let mut chunks = run.sequential("evaluation", "pedestrians", &jobs)?.into_iter();
     let firsts: Vec<_> =
         scenes.iter().filter_map(|cases| Some(cases.first()?.exemplars(shared))).collect();
@@ -101,7 +101,8 @@ impl Case<'_> {
                 run: move |handle: &Handle<'_>| {
                     let (evaluator, encoded) = self.load(shared)?;
                     let done = || handle.advance(1);
-                    let agents = evaluator.agents(encoded, &self.test.agents, places.clone(), &done)?;
+                    let agents =
+                        evaluator.agents(encoded, &self.test.agents, places.clone(), &done)?;
                     let decodings = evaluator.decodings(encoded, timed.clone())?;
                     Ok(Evaluation { seed: self.seed, agents, decodings })
                 },
@@ -132,7 +133,8 @@ impl Case<'_> {
         if self.loaded.get().is_none() {
             let training = name(&self.fold.name, self.seed);
             let predictor = run.weights(&training, Predictor::from_safetensors)?;
-            let encoded = Evaluator { predictor: &predictor, methods, config }.encode(&self.test.agents)?;
+            let encoded =
+                Evaluator { predictor: &predictor, methods, config }.encode(&self.test.agents)?;
             let _ = self.loaded.set((predictor, encoded));
         }
         let (predictor, encoded) = self.loaded.get().context("the network was not loaded")?;

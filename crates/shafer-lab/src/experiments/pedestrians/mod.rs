@@ -29,8 +29,8 @@ use anyhow::{Result, bail};
 use shafer_data::dataset::{Set, set};
 
 use self::aggregate::Scene;
-pub(super) use self::config::SceneChoice;
 use self::config::Config;
+pub(super) use self::config::SceneChoice;
 pub(crate) use self::demo::crossing;
 use self::evaluate::{Evaluated, evaluate};
 pub(crate) use self::exemplar::Exemplar;
@@ -78,7 +78,8 @@ impl Experiment for Pedestrians {
         folds: &Vec<Fold>,
         run: &Run<'_>,
     ) -> Result<(PedestrianResults, Columns)> {
-        let seeds = |fold| (0..config.seeds).map(move |seed| PredictorTraining { fold, seed, config });
+        let seeds =
+            |fold| (0..config.seeds).map(move |seed| PredictorTraining { fold, seed, config });
         let jobs: Vec<_> = folds.iter().flat_map(seeds).collect();
         let trainings = run.parallel("training", "batches", &jobs)?;
         for fold in folds {

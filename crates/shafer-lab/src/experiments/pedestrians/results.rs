@@ -161,7 +161,6 @@ impl PedestrianResults {
         let others = self.scenes.iter().filter(move |(name, _)| Some(*name) != first.map(|f| f.0));
         first.into_iter().chain(others)
     }
-
 }
 
 impl Results for PedestrianResults {

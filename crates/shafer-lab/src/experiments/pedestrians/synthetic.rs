@@ -1,4 +1,4 @@
-//! Made-up pedestrians, scenes and results, for tests.
+//! Synthetic pedestrians, scenes and results, for tests.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
@@ -8,11 +8,11 @@ use shafer_data::dataset::set;
 
 use super::aggregate::Scene;
 use super::demo::crossing;
-use super::evaluation::{AgentRecord, BestOf, Decoding, Errors, Evaluation, MethodRecord};
-use super::results::BehaviourResults;
-use super::training::TrainingRecord;
-use crate::experiment::{MethodName, VERSION};
-use crate::method::Choice;
+use super::measure::{AgentRecord, BestOf, Decoding, Errors, Evaluation, MethodRecord};
+use super::results::PedestrianResults;
+use super::train::PedestrianRecord;
+use crate::experiments::methods::{self, MethodName};
+use crate::experiments::report::{Results as _, VERSION};
 
 /// The text of a scene in which so many pedestrians walk, turn and pass each other for so many steps.
 pub(crate) fn scene(pedestrians: usize, steps: usize) -> String {
@@ -39,15 +39,8 @@ pub(crate) fn write_data(folder: &Path) {
 }
 
 /// Results with numbers in all places.
-pub(crate) fn results() -> BehaviourResults {
-    let choices = Choice::all();
-    let methods: Vec<MethodName> = choices
-        .iter()
-        .map(|choice| {
-            let (title, method) = choice.transform(5).unwrap();
-            MethodName { name: method.name().to_owned(), title }
-        })
-        .collect();
+pub(crate) fn results() -> PedestrianResults {
+    let methods: Vec<MethodName> = methods::all(5).unwrap().iter().map(MethodName::of).collect();
     let errors = |x: f64| Errors { nll: 3.0 + x, ade: 0.4 + 0.1 * x, fde: 0.8 + 0.2 * x };
     let agent = |seed: u64, agent: u32| {
         let method = |method: usize| {
@@ -77,7 +70,7 @@ pub(crate) fn results() -> BehaviourResults {
         distances: &distances,
         evaluations: &evaluations,
     };
-    let training = |seed| TrainingRecord {
+    let training = |seed| PedestrianRecord {
         scene: "eth".to_owned(),
         seed,
         diverged: seed == 1,
@@ -85,9 +78,9 @@ pub(crate) fn results() -> BehaviourResults {
         wall_seconds: 1.5,
         losses: None,
     };
-    BehaviourResults {
+    PedestrianResults {
         version: VERSION,
-        experiment: BehaviourResults::EXPERIMENT.to_owned(),
+        experiment: PedestrianResults::KIND.to_owned(),
         classes: 25,
         seeds: 3,
         diverged: 1,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::folds::PAPER_SCENE;
 use super::paper;
-use super::results::{PedestrianResults, ByMethod, ErrorMetrics, Metric, SceneResults};
+use super::results::{ByMethod, ErrorMetrics, Metric, PedestrianResults, SceneResults};
 use crate::method::EVIDENTIAL;
 
 /// All scenes, the paper's first.

@@ -32,7 +32,8 @@ pub(super) fn bars(results: &ImageResults) -> Option<Figure> {
         let title = format!("{query}: probability of each latent class, with its decoded image");
         Some(Panel { title, drawing: draw(query, exemplar, bars, &methods, largest) })
     };
-    let mut legend: Vec<Key> = methods.iter().map(|method| Key::method(&method.title, false)).collect();
+    let mut legend: Vec<Key> =
+        methods.iter().map(|method| Key::method(&method.title, false)).collect();
     legend.push(Key { words: "target".to_owned(), sign: Sign::Mark });
     let judged = exemplar.latents.iter().any(|latent| latent.judged.is_some());
     let judged = if judged { " and its predicted label" } else { "" };

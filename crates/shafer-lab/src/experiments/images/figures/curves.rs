@@ -132,7 +132,10 @@ pub(super) fn evidence(results: &ImageResults) -> Figure {
     });
     Figure {
         name: "evidence",
-        title: format!("Ignorance and conflict of the evidence: {}", paper::title(&results.data_set)),
+        title: format!(
+            "Ignorance and conflict of the evidence: {}",
+            paper::title(&results.data_set)
+        ),
         note: format!(
             "The {}, bands: standard error. Internal conflict near 1 means several modes.",
             seeds(results)

@@ -26,8 +26,7 @@ pub(super) fn samples(results: &ImageResults) -> Option<Figure> {
         return None;
     }
     let judged = exemplar.latents.iter().any(|latent| latent.judged.is_some());
-    let frame =
-        Key { words: "predicted to be of the other query".to_owned(), sign: Sign::Frame };
+    let frame = Key { words: "predicted to be of the other query".to_owned(), sign: Sign::Frame };
     Some(Figure {
         name: "samples",
         title: format!("Samples for each query: {}", paper::title(&results.data_set)),

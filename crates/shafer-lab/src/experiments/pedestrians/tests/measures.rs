@@ -6,12 +6,13 @@ use shafer_data::dataset::{Scene, Window};
 use shafer_nets::behaviour::{Draw, NetworkConfig, Point, Predictor, Query, kernel_nll};
 
 use super::TINY;
-use crate::behaviour::config::{Config, shape};
-use crate::behaviour::distribution::JointDistribution;
-use crate::behaviour::evaluation::{Errors, Evaluator, best_of};
-use crate::behaviour::synthetic::{results, scene};
+use crate::experiments::pedestrians::BEHAVIOUR;
+use crate::experiments::pedestrians::config::Config;
+use crate::experiments::pedestrians::measure::{Errors, Evaluator, best_of};
+use crate::experiments::pedestrians::synthetic::{results, scene};
+use crate::experiments::preset;
 use crate::method::{Choice, EVIDENTIAL, SOFTMAX, SPARSEMAX};
-use crate::reproduce::Preset;
+use crate::predict::{JointDistribution, window_shape};
 
 /// Pedestrians, an untrained network whose logits are far apart, and the methods.
 struct Case {
@@ -24,9 +25,9 @@ impl Case {
     fn new(changes: &[&str]) -> Self {
         let changes: Vec<String> =
             TINY.iter().chain(changes).map(|&change| change.to_owned()).collect();
-        let config = Config::new(Preset::Smoke, None, &changes).unwrap();
+        let config = preset::configured::<Config>(&BEHAVIOUR, "smoke", None, &changes).unwrap();
         let scene = Scene::parse("street", scene(4, 23).as_bytes()).unwrap();
-        let windows = scene.windows_at(&[70, 150], &shape(&config.network, 1, 1)).unwrap();
+        let windows = scene.windows_at(&[70, 150], &window_shape(&config.network, 1, 1)).unwrap();
         let predictor = Predictor::untrained(&config.network, 3).unwrap();
         Self { windows, predictor, config }
     }

@@ -1,6 +1,7 @@
-//! The experiment on made-up scenes with tiny networks.
+//! The experiment on synthetic scenes with tiny networks.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod figures;
 mod measures;
 mod pages;
 mod runs;

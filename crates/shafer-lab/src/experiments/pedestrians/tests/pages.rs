@@ -2,23 +2,24 @@
 
 use serde_json::Value;
 
-use crate::behaviour::results::BehaviourResults;
-use crate::behaviour::synthetic::results;
+use crate::experiments::pedestrians::results::PedestrianResults;
+use crate::experiments::pedestrians::synthetic::results;
+use crate::experiments::report::{Report as _, parse_as};
 use crate::method::EVIDENTIAL;
-use crate::report::Drawable as _;
 
 #[test]
 fn results_survive_their_file_and_broken_ones_do_not() {
     let results = results();
     let json = serde_json::to_value(&results).unwrap();
-    assert_eq!(BehaviourResults::parse(&json.to_string()).unwrap(), results);
+    assert_eq!(serde_json::from_value::<PedestrianResults>(json.clone()).unwrap(), results);
+    parse_as::<PedestrianResults>(&json.to_string()).unwrap();
     let fault = |change: &dyn Fn(&mut Value)| {
         let mut json = json.clone();
         change(&mut json);
-        format!("{:#}", BehaviourResults::parse(&json.to_string()).unwrap_err())
+        format!("{:#}", parse_as::<PedestrianResults>(&json.to_string()).unwrap_err())
     };
     for (found, expected) in [
-        (fault(&|json| json["colour"] = 1.into()), "cannot be understood"),
+        (fault(&|json| json["colour"] = 1.into()), "cannot parse"),
         (fault(&|json| json["eth"]["kept"] = vec![1].into()), "eth: the histogram"),
         (fault(&|json| json["eth"]["reach"]["distances"] = vec![1.0].into()), "a curve"),
         (fault(&|json| json["distances"] = vec![1.0].into()), "a share for each distance"),

@@ -8,14 +8,14 @@ use shafer_nets::behaviour::Predictor;
 use shafer_nets::{Trainer, cpu};
 
 use super::tiny;
-use crate::behaviour::config::Config;
-use crate::behaviour::folds::Fold;
-use crate::behaviour::reproduce;
-use crate::behaviour::synthetic::{scene, write_data};
-use crate::behaviour::training::TrainingRecord;
+use crate::experiments::folder::{Folder, job_file};
+use crate::experiments::pedestrians::BEHAVIOUR;
+use crate::experiments::pedestrians::config::Config;
+use crate::experiments::pedestrians::folds::Fold;
+use crate::experiments::pedestrians::synthetic::{scene, write_data};
+use crate::experiments::pedestrians::train::PedestrianRecord;
+use crate::experiments::{CPU, Reproduced, Request, preset, report, reproduce};
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
-use crate::report;
-use crate::reproduce::{Experiment, Folder, Preset, Reproduced, Request, training_file};
 
 fn run(data: &Path, out: &Path, changes: &[String]) -> anyhow::Result<Reproduced> {
     run_with(data, out, changes, None)
@@ -29,15 +29,28 @@ fn run_with(
     weights: Option<&Path>,
 ) -> anyhow::Result<Reproduced> {
     reproduce(&Request {
-        experiment: Experiment::Behaviour,
-        preset: Preset::Smoke,
+        experiment: &BEHAVIOUR,
+        preset: "smoke",
         seeds: Some(2),
         changes,
         out,
         folders: &[data.to_owned()],
+        own_data: true,
         weights,
+        device: CPU,
         quiet: true,
     })
+}
+
+fn config(changes: &[String]) -> Config {
+    preset::configured(&BEHAVIOUR, "smoke", Some(2), changes).unwrap()
+}
+
+/// What run.json holds.
+fn recorded(config: &Config) -> Value {
+    let mut value = serde_json::to_value(config).unwrap();
+    value["own_data"] = true.into();
+    value
 }
 
 /// The results without what depends on the clock.
@@ -116,18 +129,18 @@ fn a_run_that_was_killed_ends_with_the_same_numbers() {
 
     // What a run that was killed leaves: the first seed after two iterations, the second not begun.
     {
-        let config = Config::new(Preset::Smoke, Some(2), &tiny()).unwrap();
+        let config = config(&tiny());
         let fold = Fold::read("eth", set("ethucy").unwrap(), std::slice::from_ref(&data), &config)
             .unwrap();
-        let folder = Folder::open(&killed, &config).unwrap();
+        let folder = Folder::open(&killed, recorded(&config)).unwrap();
         let mut trainer =
             Trainer::<Predictor>::new(&config.nets(), &fold.examples[..], 0, &cpu()).unwrap();
         let mut record = record(0, false);
         for _ in 0..2 {
             record.losses = Some(trainer.step().unwrap().unwrap().losses);
         }
-        folder.write(training_file("eth-seed-00", "part.json"), &record).unwrap();
-        let state = training_file("eth-seed-00", "safetensors");
+        folder.write(job_file("eth-seed-00", "part.json"), &record).unwrap();
+        let state = job_file("eth-seed-00", "safetensors");
         folder.write_bytes(state, &trainer.save().unwrap()).unwrap();
     }
     assert_eq!(numbers(&run(&data, &killed, &tiny()).unwrap()), expected);
@@ -159,22 +172,22 @@ fn networks_of_another_run_can_be_taken() {
     // Only what fits is taken, and otherwise nothing is begun.
     std::fs::remove_dir_all(&second).unwrap();
     let error = fault(&with("training.iterations=5"));
-    assert!(error.contains("was trained with another training than is asked for"), "{error}");
+    assert!(error.contains("was trained with training = "), "{error}");
     let error = fault(&with("differences=\"backward\""));
-    assert!(error.contains("with other differences"), "{error}");
+    assert!(error.contains("with differences = "), "{error}");
     let error = fault(&with("scenes=[\"hotel\"]"));
-    assert!(error.contains("hotel-seed-00.json: is not there"), "{error}");
+    assert!(error.contains("hotel-seed-00.json: does not exist"), "{error}");
     let weights = first.join("trainings/eth-seed-01.weights.safetensors");
     std::fs::write(&weights, b"nothing").unwrap();
     let error = fault(&fewer);
     assert!(error.contains("eth-seed-01.weights.safetensors"), "{error}");
     std::fs::remove_file(first.join("run.json")).unwrap();
-    assert!(fault(&fewer).contains("run.json: is not there"));
+    assert!(fault(&fewer).contains("run.json: does not exist"));
     assert!(!second.exists());
 }
 
-fn record(seed: u64, diverged: bool) -> TrainingRecord {
-    TrainingRecord {
+fn record(seed: u64, diverged: bool) -> PedestrianRecord {
+    PedestrianRecord {
         scene: "eth".to_owned(),
         seed,
         diverged,
@@ -189,9 +202,9 @@ fn seeds_that_diverge_are_named_and_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let (data, out) = (folder.path().join("data"), folder.path().join("out"));
     write_data(&data);
-    let config = Config::new(Preset::Smoke, Some(2), &tiny()).unwrap();
-    let opened = Folder::open(&out, &config).unwrap();
-    opened.write(training_file("eth-seed-00", "json"), &record(0, true)).unwrap();
+    let config = config(&tiny());
+    let opened = Folder::open(&out, recorded(&config)).unwrap();
+    opened.write(job_file("eth-seed-00", "json"), &record(0, true)).unwrap();
     drop(opened);
     let results = numbers(&run(&data, &out, &tiny()).unwrap());
     assert_eq!(results["diverged"], 1);
@@ -205,7 +218,7 @@ fn seeds_that_diverge_are_named_and_left_out() {
     let error = run(&data, &out, &changes).err().unwrap().to_string();
     assert!(error.contains("all 2 trainings diverged"), "{error}");
     let text = std::fs::read_to_string(out.join("trainings/eth-seed-01.json")).unwrap();
-    assert!(serde_json::from_str::<TrainingRecord>(&text).unwrap().diverged);
+    assert!(serde_json::from_str::<PedestrianRecord>(&text).unwrap().diverged);
 }
 
 #[test]
@@ -213,14 +226,14 @@ fn scenes_without_anybody_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     write_data(data);
-    let config = Config::new(Preset::Smoke, None, &tiny()).unwrap();
+    let config = config(&tiny());
     let read = |fold: &str| Fold::read(fold, set("ethucy").unwrap(), &[data.to_owned()], &config);
     std::fs::write(data.join("ethucy/biwi_hotel.txt"), scene(2, 9)).unwrap();
     let error = read("hotel").err().unwrap().to_string();
     assert!(error.contains("biwi_hotel: no pedestrian has at least 7 steps before"), "{error}");
     std::fs::write(data.join("ethucy/biwi_eth_val.txt"), scene(2, 9)).unwrap();
     let error = read("eth").err().unwrap().to_string();
-    assert!(error.contains("biwi_eth_val: nobody is there at any of 6 random"), "{error}");
+    assert!(error.contains("biwi_eth_val: no pedestrian is there at any of 6 random"), "{error}");
     let error = read("oxford").err().unwrap().to_string();
     assert!(error.contains("has no fold oxford"), "{error}");
 }
