@@ -193,7 +193,7 @@ fn verify(set: &Set, folders: &[PathBuf]) -> Result<()> {
     match problem {
         None => Ok(()),
         Some(problem) => bail!(
-            "{problem} with `shafer data fetch {}`, or run with --own-data if it is meant to differ",
+            "{problem}. `shafer data fetch {}` replaces it; --own-data trains on it as it is",
             set.name
         ),
     }

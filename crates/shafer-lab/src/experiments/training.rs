@@ -8,17 +8,10 @@ use shafer_nets::{Error, Step, Trainer};
 
 use super::runner::{Handle, Job};
 
-/// The record of a training.
-pub(crate) trait TrainingRecord: Serialize + DeserializeOwned + Send {
-    /// Whether the loss stopped being finite. Such a training is recorded, not repeated.
-    fn diverged(&mut self) -> &mut bool;
-    fn wall_seconds(&mut self) -> &mut f64;
-}
-
 /// A training of a network. It is a [`Job`].
 pub(crate) trait Training: Sync {
     type Model: Model;
-    type Record: TrainingRecord;
+    type Record: Serialize + DeserializeOwned + Send;
     /// The examples. They are loaded when the training starts, and dropped when it ends.
     type Data;
 
@@ -41,6 +34,10 @@ pub(crate) trait Training: Sync {
 
     /// The record before the first step.
     fn record(&self) -> Self::Record;
+
+    /// Two fields of a record: whether the loss stopped being finite, and the wall-clock seconds. A training that
+    /// diverged is recorded, not repeated.
+    fn status<'r>(&self, record: &'r mut Self::Record) -> (&'r mut bool, &'r mut f64);
 
     /// Drops what a record has of later batches: a record is saved before the state of its training, and may
     /// be ahead.
@@ -93,7 +90,7 @@ impl<T: Training> Job for T {
         };
         self.rewind(&mut record, trainer.iteration());
         handle.advance(trainer.iteration() as u64);
-        let before = *record.wall_seconds();
+        let before = *self.status(&mut record).1;
         loop {
             let step = trainer.step().map_err(anyhow::Error::from).and_then(|step| {
                 step.map(|step| self.observe(&mut record, &step, &trainer)).transpose()
@@ -102,12 +99,12 @@ impl<T: Training> Job for T {
                 Ok(Some(())) => {}
                 Ok(None) => break,
                 Err(error) if matches!(error.downcast_ref(), Some(Error::Diverged { .. })) => {
-                    *record.diverged() = true;
+                    *self.status(&mut record).0 = true;
                     return Ok(record);
                 }
                 Err(error) => return Err(error),
             }
-            *record.wall_seconds() = before + handle.seconds();
+            *self.status(&mut record).1 = before + handle.seconds();
             handle.advance(1);
             handle.save(&record, || Ok(trainer.save()?))?;
         }
@@ -119,7 +116,7 @@ impl<T: Training> Job for T {
     fn check_weights(&self, record: &mut Self::Record, weights: Option<&[u8]>) -> Result<()> {
         match weights {
             Some(weights) => Training::check_weights(self, weights),
-            None if *record.diverged() => Ok(()),
+            None if *self.status(record).0 => Ok(()),
             None => bail!("does not exist"),
         }
     }

@@ -4,7 +4,6 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::drawing::Image;
-use crate::experiments::training::TrainingRecord;
 
 /// The record of one training. It holds logits, not distributions: those are computed in one place, by
 /// [`ImageResults::aggregate`](super::results::ImageResults::aggregate).
@@ -67,16 +66,6 @@ pub(crate) struct Judgement {
     pub(crate) label: String,
     /// The index of the query that the class belongs to.
     pub(crate) query: usize,
-}
-
-impl TrainingRecord for SeedRecord {
-    fn diverged(&mut self) -> &mut bool {
-        &mut self.diverged
-    }
-
-    fn wall_seconds(&mut self) -> &mut f64 {
-        &mut self.wall_seconds
-    }
 }
 
 impl SeedRecord {

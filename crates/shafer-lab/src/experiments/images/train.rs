@@ -15,7 +15,7 @@ use shafer_nets::{
 use super::config::Config;
 use super::judge::Judge;
 use super::record::{Checkpoint, Losses, SeedRecord};
-use crate::experiments::training::{Training, TrainingRecord};
+use crate::experiments::training::Training;
 
 /// One autoencoder.
 pub(super) struct Autoencoder<'a> {
@@ -97,6 +97,10 @@ impl<'a> Training for Autoencoder<'a> {
         }
     }
 
+    fn status<'r>(&self, record: &'r mut SeedRecord) -> (&'r mut bool, &'r mut f64) {
+        (&mut record.diverged, &mut record.wall_seconds)
+    }
+
     fn rewind(&self, record: &mut SeedRecord, iteration: usize) {
         record.checkpoints.retain(|checkpoint| checkpoint.iteration <= iteration as u64);
     }
@@ -165,16 +169,6 @@ pub(super) struct ClassifierRecord {
     loss: Option<f64>,
 }
 
-impl TrainingRecord for ClassifierRecord {
-    fn diverged(&mut self) -> &mut bool {
-        &mut self.diverged
-    }
-
-    fn wall_seconds(&mut self) -> &mut f64 {
-        &mut self.wall_seconds
-    }
-}
-
 impl<'a> Training for ImageClassifier<'a> {
     type Model = Classifier;
     type Record = ClassifierRecord;
@@ -215,6 +209,10 @@ impl<'a> Training for ImageClassifier<'a> {
 
     fn record(&self) -> ClassifierRecord {
         ClassifierRecord::default()
+    }
+
+    fn status<'r>(&self, record: &'r mut ClassifierRecord) -> (&'r mut bool, &'r mut f64) {
+        (&mut record.diverged, &mut record.wall_seconds)
     }
 
     fn observe(

@@ -7,7 +7,7 @@ use shafer_nets::{Precision, Step, Trainer};
 
 use super::config::Config;
 use super::folds::Fold;
-use crate::experiments::training::{Training, TrainingRecord};
+use crate::experiments::training::Training;
 
 /// The record of one training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,16 +21,6 @@ pub(crate) struct PedestrianRecord {
     pub(crate) wall_seconds: f64,
     /// Of the last batch.
     pub(crate) losses: Option<Losses>,
-}
-
-impl TrainingRecord for PedestrianRecord {
-    fn diverged(&mut self) -> &mut bool {
-        &mut self.diverged
-    }
-
-    fn wall_seconds(&mut self) -> &mut f64 {
-        &mut self.wall_seconds
-    }
 }
 
 /// A training on all scenes but one.
@@ -85,6 +75,10 @@ impl<'a> Training for PredictorTraining<'a> {
             wall_seconds: 0.0,
             losses: None,
         }
+    }
+
+    fn status<'r>(&self, record: &'r mut PedestrianRecord) -> (&'r mut bool, &'r mut f64) {
+        (&mut record.diverged, &mut record.wall_seconds)
     }
 
     fn observe(

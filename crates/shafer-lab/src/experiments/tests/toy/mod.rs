@@ -12,7 +12,7 @@ use shafer_nets::{Classifier, ClassifierConfig, Examples, Precision, Step, Train
 use crate::drawing::Figure;
 use crate::experiments::preset::Preset;
 use crate::experiments::report::{Report, Results, VERSION};
-use crate::experiments::training::{Training, TrainingRecord};
+use crate::experiments::training::Training;
 use crate::experiments::{
     CPU, Columns, Entry, Experiment, Handle, Reproduced, Request, Run, Task, reproduce,
 };
@@ -107,16 +107,6 @@ struct Record {
     loss: Option<f64>,
 }
 
-impl TrainingRecord for Record {
-    fn diverged(&mut self) -> &mut bool {
-        &mut self.diverged
-    }
-
-    fn wall_seconds(&mut self) -> &mut f64 {
-        &mut self.seconds
-    }
-}
-
 impl<'a> Training for Train<'a> {
     type Model = Classifier;
     type Record = Record;
@@ -151,6 +141,10 @@ impl<'a> Training for Train<'a> {
 
     fn record(&self) -> Record {
         Record::default()
+    }
+
+    fn status<'r>(&self, record: &'r mut Record) -> (&'r mut bool, &'r mut f64) {
+        (&mut record.diverged, &mut record.seconds)
     }
 
     fn observe(
