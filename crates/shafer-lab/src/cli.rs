@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 use shafer_data::{BiasChoice, Delimiter, HeadRequest, Location, Orientation, TableOptions};
 
-use crate::behaviour::{FrameChoice, FrameRate, SceneChoice, Units};
+use crate::experiments;
 use crate::method::{Choice, MethodArgs};
-use crate::reproduce::{Experiment, Preset};
+use crate::predict::{FrameChoice, FrameRate, Units};
 
 /// Makes the categorical distributions of trained networks sparse without losing their modes.
 ///
@@ -434,23 +434,22 @@ Examples:
   shafer reproduce behaviour --weights shafer-runs/behaviour-paper --set samples=500 --out fewer")]
 pub(crate) struct Reproduce {
     /// Which experiment
-    #[arg(value_enum)]
-    pub(crate) experiment: Experiment,
+    #[arg(value_parser = experiments::names())]
+    pub(crate) experiment: String,
 
-    /// How much of it
-    #[arg(long, value_enum, default_value_t = Preset::Paper)]
-    pub(crate) preset: Preset,
+    /// Which configuration of it
+    #[arg(long, value_parser = experiments::preset_names(), default_value = "paper")]
+    pub(crate) preset: String,
 
     /// How many trainings, with the seeds 0, 1 and so on
     #[arg(long, value_name = "N")]
     pub(crate) seeds: Option<u64>,
 
-    /// behaviour: the scene to test on; the networks are trained on the others [default: eth]
-    #[arg(long, value_enum, value_name = "SCENE")]
-    pub(crate) scene: Option<SceneChoice>,
+    #[command(flatten)]
+    pub(crate) options: experiments::Options,
 
-    /// behaviour: take the networks that the run in this folder trained, with the same network and
-    /// training, and only evaluate them
+    /// Use the networks that the run in this folder trained, with the same configuration of network and
+    /// training, instead of training
     #[arg(long, value_name = "DIR")]
     pub(crate) weights: Option<PathBuf>,
 
@@ -465,6 +464,15 @@ pub(crate) struct Reproduce {
     /// Look for data sets here first
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+
+    /// Where to train: cpu, or gpu in a program built with the feature `gpu` [default: the variable
+    /// `SHAFER_DEVICE`, or else cpu]
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<String>,
+
+    /// Accept data that differs from the known checksums; the run and its results record it
+    #[arg(long)]
+    pub(crate) own_data: bool,
 }
 
 /// Predict where the pedestrians of a scene go

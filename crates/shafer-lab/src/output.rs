@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::behaviour::SVG_MARK;
+use crate::predict::SVG_MARK;
 
 /// What a file is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

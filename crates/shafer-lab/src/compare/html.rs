@@ -11,8 +11,8 @@ use super::sample::SampleRow;
 use super::svg::{self, Point, Scale, Tick};
 use super::top::Scored;
 use super::{Comparison, MethodReport};
-use crate::figure::axis::ticks;
-use crate::figure::colour::{Colour, of_method};
+use crate::drawing::colour::{Colour, of_method};
+use crate::drawing::ticks;
 use crate::method::SOFTMAX;
 use crate::page::{Document, escaped, filled};
 

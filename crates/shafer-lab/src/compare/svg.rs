@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::figure::colour::Colour;
+use crate::drawing::colour::Colour;
 
 /// From numbers to percent of a length.
 #[derive(Clone, Copy, Debug, PartialEq)]
