@@ -1,4 +1,4 @@
-//! A classifier that says what the images of latent classes show.
+//! Labels the images of latent classes with a classifier.
 
 use anyhow::{Context as _, Result};
 use shafer_data::dataset::ImageSet;
@@ -6,20 +6,20 @@ use shafer_nets::{Classifier, Cvae};
 
 use crate::experiment::{GreyImage, Judgement, LatentClass};
 
-/// A classifier, and what its classes are called.
+/// A classifier and the data set that names its classes.
 pub(crate) struct Judge<'a> {
     classifier: Classifier,
     set: &'a ImageSet,
 }
 
 impl<'a> Judge<'a> {
-    /// From the bytes of its weights.
+    /// Loads the weights from the bytes of a safetensors file.
     pub(crate) fn new(weights: &[u8], set: &'a ImageSet) -> Result<Self> {
         let classifier = Classifier::from_safetensors(weights)?;
         Ok(Self { classifier, set })
     }
 
-    /// What the decoder makes of each latent class, and what that shows.
+    /// The decoded image of each latent class, with its label.
     pub(crate) fn latents(&self, cvae: &Cvae) -> Result<Vec<LatentClass>> {
         let [_, width] = cvae.config().image;
         cvae.decode()
@@ -35,8 +35,13 @@ impl<'a> Judge<'a> {
     fn judgement(&self, image: &[f32]) -> Result<Judgement> {
         let probabilities = self.classifier.probabilities(image)?;
         let class = most_probable(&probabilities);
-        let label = self.set.classes.get(class).context("the classifier knows other classes")?;
-        let query = *self.set.groups.of_class.get(class).context("a class belongs to no query")?;
+        let label = self
+            .set
+            .classes
+            .get(class)
+            .context("the classifier has other classes than the data set")?;
+        let query =
+            *self.set.groups.of_class.get(class).context("the class belongs to no query")?;
         Ok(Judgement { label: label.clone(), query: query.into() })
     }
 }

@@ -133,7 +133,7 @@ fn an_experiment_needs_its_data_and_its_own_arguments() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let found = complaint(folder, &["reproduce", "mnist", "--scene", "eth"]);
-    assert_eq!(found, "shafer: --scene is for behaviour, not for mnist");
+    assert_eq!(found, "shafer: --scene applies to behaviour only, not to mnist");
     let found = complaint(folder, &["reproduce", "behaviour", "--scene", "all"]);
     assert!(found.contains("`shafer data fetch ethucy` gets it"), "{found}");
     let found = complaint(folder, &["reproduce", "behaviour", "--set", "samples=0"]);
@@ -185,7 +185,7 @@ fn every_kind_of_output_is_written_again_over_itself() {
         }
         std::fs::write(folder.join(name), "mine").unwrap();
         let found = complaint(folder, &["predict", "street.txt", "-o", name]);
-        assert!(found.contains("was not made by shafer; --force replaces it"), "{found}");
+        assert!(found.contains("was not written by shafer; --force replaces it"), "{found}");
         assert_eq!(std::fs::read(folder.join(name)).unwrap(), b"mine");
     }
     let output = shafer(folder, &["predict", "street.txt", "-o", "out.svg", "--force"]);

@@ -160,7 +160,7 @@ fn the_table_has_the_columns_that_fit() {
     assert!(narrow.contains("reduction") && !narrow.contains("variation"), "{narrow}");
     let usual = table("80");
     assert!(usual.contains("effective") && !usual.contains("median"), "{usual}");
-    assert!(usual.contains("more columns: in a wider terminal"), "{usual}");
+    assert!(usual.contains("more columns in a wider terminal"), "{usual}");
     let wide = table("200");
     assert!(wide.contains("failed") && !wide.contains("more columns"), "{wide}");
 }
@@ -184,7 +184,7 @@ fn methods_and_their_parameters_can_be_chosen() {
     let output = shafer(folder.path(), &["compare", "logits.npy", "-m", "top-k:alpha=2"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("alpha is for entmax, not for top-k"), "{text}");
+    assert!(text.contains("alpha is a parameter of entmax, not of top-k"), "{text}");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn the_page_needs_nothing_and_trusts_no_name() {
     std::fs::write(folder.path().join("names.txt"), "a\nb\n").unwrap();
     let arguments = ["compare", "logits.npy", "--html", "other.html", "--class-names", "names.txt"];
     let message = complaint(folder.path(), &arguments);
-    assert!(message.contains("there are 2 names for 4 classes"), "{message}");
+    assert!(message.contains("--class-names has 2 names, but there are 4 classes"), "{message}");
 
     std::fs::write(folder.path().join("empty.npy"), npy(&[0, 4], &[])).unwrap();
     let message = complaint(folder.path(), &["compare", "empty.npy", "--html", "empty.html"]);
@@ -260,23 +260,20 @@ fn methods_are_judged_by_labels() {
 
     let refused = |labels: &str| complaint(folder.path(), &["compare", "logits.npy", "-l", labels]);
     write("few.csv", b"0\n1\n");
-    assert_eq!(
-        refused("few.csv"),
-        "shafer: few.csv: has 2 labels, but there are more rows: row 2 has none"
-    );
+    assert_eq!(refused("few.csv"), "shafer: few.csv: has only 2 labels, none for row 2");
     write("many.csv", b"0\n1\n0\n2\n");
     assert_eq!(
         refused("many.csv"),
-        "shafer: many.csv: has more labels than the 3 rows: there is no row 3"
+        "shafer: many.csv: has more labels than the input, which has 3 rows"
     );
     write("large.csv", b"0\n4\n0\n");
     assert_eq!(
         refused("large.csv"),
-        "shafer: large.csv: the label of row 1 is 4, but the classes are 0 to 3"
+        "shafer: large.csv: the label of row 1 is 4, but classes are 0 to 3"
     );
     write("half.csv", b"0\n1\n0.5\n");
     let message = refused("half.csv");
-    assert!(message.contains("the label of row 2 is 0.5, but must be the number"), "{message}");
+    assert!(message.contains("the label of row 2 is 0.5, which is not an integer"), "{message}");
     write("names.csv", b"walk\nrun\nturn\nstop\n");
     let message = refused("names.csv");
     assert!(
@@ -435,7 +432,7 @@ fn heads_give_the_logits_of_their_model() {
             "logits.npy",
         ],
     );
-    assert!(message.contains("but the head takes rows of 8 features"), "{message}");
+    assert!(message.contains("but the head needs rows of 8 features"), "{message}");
 }
 
 #[test]
@@ -462,7 +459,7 @@ fn bad_input_is_named_and_leaves_no_file() {
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "--temperature", "0"]);
     assert!(message.contains("temperature is 0"), "{message}");
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "--alpha", "2"]);
-    assert_eq!(message, "shafer: alpha is for entmax, not for evidential");
+    assert_eq!(message, "shafer: alpha is a parameter of entmax, not of evidential");
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "-m", "top-k", "-k", "9"]);
     assert!(message.contains("k is 9, but must not be greater"), "{message}");
 }

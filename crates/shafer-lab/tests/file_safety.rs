@@ -103,7 +103,10 @@ fn an_output_is_never_an_input() {
     // A page is called one.
     let message =
         complaint(folder.path(), &["compare", "logits.npy", "--html", "logits.npy", "--force"]);
-    assert_eq!(message, "shafer: logits.npy: a page is written as .html");
+    assert_eq!(
+        message,
+        "shafer: logits.npy: is not an .html name; end the name of the page in .html"
+    );
     assert_eq!(files(folder.path()), before);
 }
 
@@ -156,7 +159,7 @@ fn only_our_own_files_are_replaced_without_force() {
         fs::write(&path, CSV).unwrap();
         let message = complaint(folder.path(), &[command, input, option, output, "-Q"]);
         let expected =
-            format!("shafer: {output}: exists and was not made by shafer; --force replaces it");
+            format!("shafer: {output}: exists and was not written by shafer; --force replaces it");
         assert_eq!(message, expected);
         assert_eq!(fs::read_to_string(&path).unwrap(), CSV);
         assert!(run(&["--force"]).status.success(), "{output}");
@@ -368,7 +371,11 @@ fn paths_need_not_be_utf_8() {
     let named = odd(b"out\xfe.npz:data");
     run(&[word("explain"), &named, word("--axis"), word("0")]);
     let page = odd(b"page\xff.html");
-    run(&[word("compare"), &input, word("--html"), &page]);
+    let (labels, names) = (odd(b"labels\xff.csv"), odd(b"names\xff.txt"));
+    fs::write(folder.path().join(&labels), "0\n1\n2\n").unwrap();
+    fs::write(folder.path().join(&names), "a\nb\nc\nd\n").unwrap();
+    let options = [word("--html"), &page, word("--labels"), &labels, word("--class-names"), &names];
+    run(&[&[word("compare"), &*input][..], &options].concat());
     assert!(folder.path().join(&page).is_file());
     run(&[word("compare"), &input, word("--json")]);
 }
@@ -406,8 +413,16 @@ fn one_row_is_not_several() {
         let text = String::from_utf8(ran.stdout).unwrap();
         assert!(text.starts_with("1 row of 3 classes"), "{text}");
     }
-    let message = complaint(folder.path(), &["explain", "one.csv", "--labels", "names.txt"]);
-    assert_eq!(message, "shafer: there is 1 label for 3 classes");
+    let message = complaint(folder.path(), &["explain", "one.csv", "--class-names", "names.txt"]);
+    assert_eq!(
+        message,
+        "shafer: --class-names has 1 name, but there are 3 classes; write one name per line"
+    );
+    let ran = shafer(folder.path(), &["compare", "one.csv", "--html", "page.html"]);
+    assert!(ran.status.success());
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("1 row of 3 classes") && !page.contains("1 rows"));
+    assert!(page.contains("<title>1 row keeps 3</title>"));
 }
 
 #[test]

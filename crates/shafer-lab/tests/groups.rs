@@ -147,7 +147,7 @@ fn groups_that_do_not_fit() {
     };
     assert_eq!(
         wrong("3,3", &[]),
-        "shafer: logits.npy: --groups 3,3: these are 6 classes, but the axis has 5"
+        "shafer: logits.npy: --groups 3,3: has 6 classes in total, but the axis has 5"
     );
     assert!(wrong("5,0", &[]).ends_with("group 1 has no classes, but needs at least one"));
     assert_eq!(

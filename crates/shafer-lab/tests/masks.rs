@@ -82,8 +82,8 @@ fn what_is_no_mask() {
     };
     assert_eq!(
         wrong("a.npy", &npy_of("|b1", &[4, 3], &EACH)),
-        "shafer: a.npy: the mask is (4, 3), but must be 4 values, one for each class, or (3, 4), as \
-         the logits are"
+        "shafer: a.npy: the mask is (4, 3), but must have 4 values, one per class, or the shape of the \
+         logits, (3, 4)"
     );
     assert!(wrong("a.csv", b"0,1\n").starts_with("shafer: a.csv: the mask is rows of (2,), but"));
     assert_eq!(
@@ -111,5 +111,8 @@ fn what_is_no_mask() {
     );
     assert!(!folder.join("out.npz").exists());
     let message = complaint(folder, &["sparsify", "-", "--mask", "-"]);
-    assert_eq!(message, "shafer: standard input is wanted twice; give one of them as a file");
+    assert_eq!(
+        message,
+        "shafer: standard input (-) is used for two inputs; give one of them as a file"
+    );
 }

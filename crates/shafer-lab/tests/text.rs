@@ -111,7 +111,7 @@ fn summaries_say_which_columns_are_classes() {
 }
 
 #[test]
-fn one_number_a_row_is_refused() {
+fn one_number_per_row_is_refused() {
     let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures/tables");
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -119,10 +119,13 @@ fn one_number_a_row_is_refused() {
     write(folder, "named.csv", "score\n1.5\n2.5\n");
     for command in COMMANDS {
         let found = complaint(folder, &[command, "lines.txt"]);
-        assert!(found.contains("lines.txt: has one number a line, and no classes"), "{found}");
+        assert!(
+            found.contains("lines.txt: has one number per line instead of one per class"),
+            "{found}"
+        );
         let found = complaint(folder, &[command, "named.csv"]);
         assert!(
-            found.contains("named.csv: `score` is one number a row, and no classes"),
+            found.contains("named.csv: `score` has one number per row instead of one per class"),
             "{found}"
         );
         for table in ["columns.parquet", "columns.arrow"] {
@@ -133,7 +136,7 @@ fn one_number_a_row_is_refused() {
                 [&[command, named.as_str()][..], &[command, path, "--columns", "class 3"]]
             {
                 let found = complaint(folder, arguments);
-                assert!(found.contains("`class 3` is one number a row"), "{found}");
+                assert!(found.contains("`class 3` has one number per row"), "{found}");
             }
         }
     }
