@@ -1,4 +1,4 @@
-//! The program as a user runs it: files in, text and files out, exit codes.
+//! The command line: inputs, outputs, messages, exit codes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -16,7 +16,7 @@ fn a_summary_counts_what_is_kept() {
     let report = json(folder.path(), &["sparsify", "logits.npy", "--json"]);
     assert_eq!(report["rows"], 3);
     assert_eq!(report["classes"], 4);
-    // 2, 4 (nothing favours any class) and 3.
+    // 2, 4 (a vacuous row) and 3.
     assert_eq!(report["kept"]["mean"], 3.0);
     assert_eq!(report["kept"]["largest"], 4);
     assert_eq!(report["vacuous"], 1);
@@ -36,7 +36,7 @@ fn tables_give_the_rows_that_they_hold() {
     for command in ["sparsify", "explain", "compare"] {
         let run = |input: &str| {
             let mut report = json(folder.path(), &[command, input, "--json"]);
-            // From where it is, and how long it took, are not the same.
+            // The name of the input and the times differ.
             let keys = ["input", "seconds", "microseconds_per_row", "columns"];
             let strip = |part: &mut Value| {
                 part.as_object_mut().unwrap().retain(|key, _| !keys.contains(&key.as_str()));
@@ -65,7 +65,7 @@ fn tables_give_the_rows_that_they_hold() {
 #[test]
 fn classes_along_another_axis() {
     let folder = folder();
-    // The columns: means 0.33, -0.33..; what matters is their number and length.
+    // Along the first axis there are 4 rows of 3 classes.
     let report = json(folder.path(), &["sparsify", "logits.npy", "--axis", "0", "--json"]);
     assert_eq!((&report["rows"], &report["classes"]), (&4.into(), &3.into()));
     let row =
@@ -124,13 +124,13 @@ fn methods_are_compared() {
     assert!((mass - (first + 1.0 + last) / 3.0).abs() < 1e-12, "{mass}");
     assert_eq!(methods[1]["kept"]["reduction_percent"], 0.0);
 
-    // The columns, which are other rows of other classes.
+    // Along the first axis.
     let columns = json(folder.path(), &["compare", "logits.npy", "--axis", "0", "--json"]);
     assert_eq!((&columns["rows"], &columns["classes"]), (&4.into(), &3.into()));
     let kept = json(folder.path(), &["sparsify", "logits.npy", "--axis", "0", "--json"]);
     assert_eq!(columns["methods"][0]["kept"], kept["kept"]);
 
-    // And without the first class.
+    // With the first class masked.
     std::fs::write(folder.path().join("mask.npy"), npy(&[4], &[0.0, 1.0, 1.0, 1.0])).unwrap();
     let masked = ["compare", "logits.npy", "--mask", "mask.npy", "--json"];
     let masked = json(folder.path(), &masked);
@@ -177,7 +177,7 @@ fn methods_and_their_parameters_can_be_chosen() {
         (&methods[0]["kept"]["mean"], &methods[1]["kept"]["mean"]),
         (&1.0.into(), &3.0.into())
     );
-    // The second round takes one more of the first row; what the support is does not change by it.
+    // The second round drops one more class of the first row; the evidential support is that of one round.
     assert_eq!(methods[2]["evidential_support_kept"], 0.75);
     let message = complaint(folder.path(), &["compare", "logits.npy", "-m", "top-k:k=5"]);
     assert!(message.contains("k is 5, but must not be greater"), "{message}");
@@ -211,7 +211,7 @@ fn the_page_needs_nothing_and_trusts_no_name() {
     assert_eq!(data["rows"][0]["methods"][0]["kept"], 2);
     assert_eq!(data["rows"][0]["methods"][0]["probabilities"][2], Value::Null);
 
-    // What goes wrong leaves the page that was there.
+    // A failed run leaves the existing page.
     let mut logits = vec![0.5_f32; 40];
     logits[23] = f32::NAN;
     std::fs::write(folder.path().join("nan.npy"), npy(&[10, 4], &logits)).unwrap();
@@ -245,7 +245,7 @@ fn methods_are_judged_by_labels() {
     };
     let truth = run("y.npy");
     assert_eq!(truth, run("y.csv"));
-    // Right, tied with the class before it, and dropped.
+    // Correct; tied with an earlier class; dropped.
     assert_eq!(truth["accuracy"], 1.0 / 3.0);
     assert_eq!((&truth["dropped"], &truth["dropped_share"]), (&1.into(), &(1.0 / 3.0).into()));
     let loss = f64::midpoint(f64::ln_1p((-2.0_f64).exp()), 4.0_f64.ln());
@@ -507,7 +507,7 @@ fn help_has_examples() {
     assert!(shafer(folder.path(), &["man"]).stdout.starts_with(b".ie"));
 }
 
-/// Not the input; and the reason is given once.
+/// The error names the output, not the input, and gives the reason once.
 #[test]
 #[cfg(unix)]
 fn an_output_that_cannot_be_written_is_the_one_that_is_named() {
@@ -517,7 +517,7 @@ fn an_output_that_cannot_be_written_is_the_one_that_is_named() {
     assert_eq!(message.matches("No such file").count(), 1, "{message}");
 }
 
-/// A square weight that is named by hand is read as its graph multiplies by it, with its bias.
+/// A square weight given by name is read in the orientation of its graph, with its bias.
 #[test]
 fn named_weights_lie_as_their_graph_has_them() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures");
