@@ -1,4 +1,4 @@
-//! `shafer data` as a user runs it, without a network.
+//! `shafer data` without network access.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -22,7 +22,7 @@ fn data_sets_are_found_and_verified() {
     let message = complaint(folder, &["data", "path", "emnist"]);
     assert!(message.starts_with("shafer: emnist: is not a known data set; known are mnist, "));
 
-    // Files of the right names and nothing in them.
+    // Empty files with the right names.
     std::fs::create_dir_all(folder.join("here/mnist")).unwrap();
     for part in ["train", "t10k"] {
         for kind in ["images-idx3-ubyte", "labels-idx1-ubyte.gz"] {
@@ -46,7 +46,7 @@ fn data_sets_are_found_and_verified() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said, "shafer: 4 files are wrong; `shafer data fetch` gets them again\n");
 
-    // Nobody listens there, and with a mirror nobody else is asked.
+    // No server listens there, and --mirror excludes all other sources.
     let mirror = "http://127.0.0.1:1";
     let message = complaint(folder, &["data", "fetch", "mnist", "--mirror", mirror]);
     assert!(
