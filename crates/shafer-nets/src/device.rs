@@ -4,7 +4,7 @@ use burn::tensor::Device;
 
 use crate::{Error, Result};
 
-/// The CPU: one thread for each training, fused loops, and the same bits in every run.
+/// The CPU: fused loops, and the same bits in every run.
 pub fn cpu() -> Device {
     Device::flex()
 }

@@ -36,9 +36,13 @@ impl Initialiser {
         shape: [usize; D],
         fan_in: usize,
     ) -> Param<Tensor<D>> {
+        self.within(shape, 1.0 / (fan_in as f32).sqrt())
+    }
+
+    /// A parameter that is uniform within `bound` of 0.
+    pub fn within<const D: usize>(&mut self, shape: [usize; D], bound: f32) -> Param<Tensor<D>> {
         let mut random = Random::new(self.seed, Purpose::Parameters, self.drawn);
         self.drawn += 1;
-        let bound = 1.0 / (fan_in as f32).sqrt();
         let count = shape.iter().product();
         let values: Vec<f32> = (0..count).map(|_| bound * (2.0 * random.uniform() - 1.0)).collect();
         Param::from_data(TensorData::new(values, shape), &self.device)

@@ -58,6 +58,8 @@
 //! | autoencoders | [`Cvae`], [`Losses`], [`PriorSnapshot`]: the paper's linear layer and its features; [`Diagnosis`] of posterior collapse |
 //! | their configuration | [`Config`]: [`NetworkConfig`] ([`Architecture`]) and [`TrainingConfig`] ([`DecoderBias`], [`Objective`], [`Optimiser`], [`Checkpoints`]) |
 //! | judging images | [`Classifier`], [`ClassifierConfig`] |
+//! | images as grids of codes | [`vqvae`]; [`ColourImages`], [`ByteImages`] |
+//! | judging such images | [`wide_residual`] |
 //! | pedestrians | [`behaviour`]: a predictor and its metrics |
 //! | data | [`Examples`]: images of bytes with labels, borrowed |
 //! | training | [`Trainer`], [`Step`]; [`training::Model`] for a network of your own |
@@ -69,9 +71,10 @@
 //!
 //! On the CPU, the same seed gives the same bits. Every random number is a function of the seed, its
 //! purpose and its position (the layer, the epoch or the iteration), so there is no generator whose state
-//! could be lost. A training uses one thread. Many trainings can run side by side, one for each core: that
-//! is the faster use of a machine at these sizes, and it changes no result. Another processor may round
-//! differently. [`device()`] says what holds on a GPU.
+//! could be lost. Small networks are trained on one thread, and many trainings can run side by side, one for
+//! each core. Networks of convolutions ([`vqvae`], [`wide_residual`]) use the threads of the current rayon
+//! pool: `ThreadPool::install` limits them. The number of threads changes no result. Another processor may
+//! round differently. [`device()`] says what holds on a GPU.
 //!
 //! # Speed
 //!
@@ -87,8 +90,13 @@
 
 pub mod behaviour;
 pub mod training;
+pub mod vqvae;
+pub mod wide_residual;
 
+mod batch_norm;
+mod channels_last;
 mod classifier;
+mod colour_images;
 mod config;
 mod convolution;
 mod cvae;
@@ -108,6 +116,7 @@ mod weights;
 
 pub use burn::tensor::Device;
 pub use classifier::{Classifier, ClassifierConfig};
+pub use colour_images::{ByteImages, ColourImages};
 pub use config::{
     Architecture, Checkpoints, Config, DecoderBias, NetworkConfig, Objective, Optimiser,
     TrainingConfig,

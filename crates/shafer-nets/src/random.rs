@@ -20,6 +20,8 @@ pub(crate) enum Purpose {
     Augmentation = 4,
     /// A sampled path of a prediction.
     Path = 5,
+    /// The encodings of an iteration that become codes of a live codebook.
+    Codes = 6,
 }
 
 /// A stream of random numbers.
@@ -70,7 +72,7 @@ impl Random {
     }
 
     /// Uniform on `0..bound`, without bias (Lemire's method).
-    fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
         loop {
             let product = u64::from(self.next_u32()) * u64::from(bound);
             let [low, high] = halves(product);

@@ -155,7 +155,7 @@ fn normal(x: f32) -> f32 {
 }
 
 /// The tensor in contiguous memory of exactly its size.
-fn whole(tensor: Primitive) -> Primitive {
+pub(super) fn whole(tensor: Primitive) -> Primitive {
     let alone = tensor.storage::<f32>().len() == tensor.shape().num_elements();
     // `to_contiguous` would add a second owner, and shared memory is copied rather than changed in place.
     if alone && tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }

@@ -7,11 +7,16 @@
 //! in an `impl` of [`Fused`], and its name in the attribute of each.
 
 mod autodiff;
+mod batch_norm;
 mod composed;
+mod convolution;
 mod cpu;
 mod kernels;
+mod matrix;
 
 pub(crate) use autodiff::{bernoulli_nll, lstm, without_traces};
+pub(crate) use batch_norm::{Activation, batch_norm, normalise};
+pub(crate) use convolution::{Window, convolve, convolve_transposed};
 pub(crate) use kernels::{AdamStep, NesterovStep, adam, nesterov, sgd};
 
 #[cfg(doc)]
