@@ -60,6 +60,7 @@
 //! | posterior collapse | [`Diagnosis`] |
 //! | judging images | [`Classifier`], [`ClassifierConfig`] |
 //! | where pedestrians go | [`behaviour`]: a predictor, its training and its metrics |
+//! | grids of codes | [`pixel_cnn`]: a gated PixelCNN and its sampler |
 //! | what can go wrong | [`Error`], [`Result`] |
 //!
 //! # Same seed, same bits
@@ -77,6 +78,7 @@
 //! such as mimalloc: tensors come and go in every step.
 
 pub mod behaviour;
+pub mod pixel_cnn;
 
 mod classifier;
 mod config;

@@ -20,6 +20,8 @@ pub(crate) enum Purpose {
     Augmentation = 4,
     /// A random path of a prediction.
     Path = 5,
+    /// The code of a position of a sampled grid.
+    Code = 8,
 }
 
 /// A stream of random numbers.
@@ -42,7 +44,7 @@ impl Random {
         }
     }
 
-    fn next_u32(&mut self) -> u32 {
+    pub(crate) fn next_u32(&mut self) -> u32 {
         if self.used == 4 {
             self.block = philox(self.key, self.counter);
             self.counter[0] = self.counter[0].wrapping_add(1);

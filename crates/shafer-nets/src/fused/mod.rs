@@ -12,6 +12,7 @@ mod cpu;
 mod kernels;
 
 pub(crate) use autodiff::{bernoulli_nll, lstm, without_traces};
+pub(crate) use cpu::{sigmoid, tanh, whole};
 pub(crate) use kernels::{AdamStep, adam, sgd};
 
 #[cfg(doc)]
