@@ -1,12 +1,19 @@
 //! The gated PixelCNN and its sampler: against PyTorch, and against full passes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Parameter, assert_parameters};
 use serde::Deserialize;
 use shafer::{
     Entmax, Evidential, MinP, Softmax, SparsegenHg, SparsegenLin, Sparsemax, TopK, TopP, Transform,
 };
-use shafer_nets::Precision;
-use shafer_nets::pixel_cnn::{PixelCnn, PixelCnnConfig, Sampler, Sampling};
+use shafer_nets::pixel_cnn::{
+    CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining, Sampler, Sampling,
+};
+use shafer_nets::{Precision, Trainer, cpu};
 
 #[derive(Deserialize)]
 struct Case {
@@ -16,7 +23,9 @@ struct Case {
     codes: Vec<u16>,
     classes: Vec<u16>,
     logits: Vec<f32>,
+    learning_rate: f64,
     losses: Vec<f64>,
+    parameters: BTreeMap<String, Parameter>,
 }
 
 fn cases() -> Vec<Case> {
@@ -38,6 +47,65 @@ fn logits_are_those_of_pytorch() {
         let loss = prior.negative_log_likelihood(&case.codes, &case.classes).unwrap();
         assert!((loss / case.losses[0] - 1.0).abs() < 1e-5, "{}: {loss}", case.name);
     }
+}
+
+/// Losses, gradients and Adam's updates, each step on all grids.
+#[test]
+fn trainings_are_those_of_pytorch() {
+    for case in cases() {
+        let training = PixelCnnTraining {
+            network: case.config,
+            learning_rate: case.learning_rate,
+            batch_size: case.classes.len(),
+            epochs: case.losses.len(),
+        };
+        let grids = CodeGrids::new(&case.codes, &case.classes);
+        let mut trainer = Trainer::<PixelCnn>::new(&training, grids, case.seed, &cpu()).unwrap();
+        for expected in case.losses {
+            let found = trainer.step().unwrap().unwrap().losses.cross_entropy;
+            assert!((found / expected - 1.0).abs() < 1e-5, "{}: {found}", case.name);
+        }
+        assert!(trainer.is_finished());
+        let bytes = trainer.model().to_safetensors(Precision::Single).unwrap();
+        assert_parameters(&bytes, &case.parameters, &case.name);
+    }
+}
+
+#[test]
+fn a_killed_training_resumes_to_the_same_bits() {
+    let network = small([3, 4]);
+    let codes: Vec<u16> = (0..7 * 12).map(|i| i * 13 % 40).collect();
+    let classes = [0, 1, 2, 0, 1, 2, 0];
+    let grids = CodeGrids::new(&codes, &classes);
+    let training =
+        PixelCnnTraining { network, batch_size: 3, epochs: 3, ..PixelCnnTraining::default() };
+    let new = || Trainer::<PixelCnn>::new(&training, grids, 1, &cpu()).unwrap();
+    let finish = |mut trainer: Trainer<'_, PixelCnn>| {
+        while trainer.step().unwrap().is_some() {}
+        trainer.save().unwrap()
+    };
+    let end = finish(new());
+    for steps in [0, 2, 3, 8] {
+        let mut killed = new();
+        (0..steps).for_each(|_| assert!(killed.step().unwrap().is_some()));
+        let saved = killed.save().unwrap();
+        let resume = |grids| Trainer::<PixelCnn>::resume(&training, grids, 1, &cpu(), &saved);
+        assert!(finish(resume(grids).unwrap()) == end, "killed after {steps} steps");
+        let mut other = codes.clone();
+        other[80] ^= 1;
+        let error = resume(CodeGrids::new(&other, &classes)).unwrap_err().to_string();
+        assert_eq!(error, "the saved training has other examples");
+    }
+    // One thread or several: the same bits.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    assert!(pool.install(|| finish(new())) == end);
+    let mut bad = codes.clone();
+    bad[13] = 40;
+    let error = Trainer::<PixelCnn>::new(&training, CodeGrids::new(&bad, &classes), 1, &cpu());
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "codes: grid 1 has 40 at position 1, but codes must be below 40",
+    );
 }
 
 fn small(latent: [usize; 2]) -> PixelCnnConfig {
@@ -121,28 +189,21 @@ fn the_sampler_draws_the_codes_of_full_passes() {
     }
 }
 
-/// At the size of the presets, where a code that differs would be seen in all after it.
 #[test]
 fn the_sampler_draws_the_codes_of_full_passes_on_16_x_16() {
-    let config = PixelCnnConfig {
-        codes: 512,
-        classes: 4,
-        latent: [16, 16],
-        layers: 6,
-        width: 32,
-        head_width: 64,
-    };
+    let config = PixelCnnConfig { codes: 128, ..small([16, 16]) };
     let prior = PixelCnn::untrained(&config, 4).unwrap();
     let sampler = Sampler::new(&prior);
     let evidential = Evidential::default();
     for transform in [&Softmax as &dyn Transform, &evidential] {
         let sampling = Sampling { transform, seed: 5, first_image: 0 };
-        let found = sampler.sample(&[0, 1, 2, 3], &sampling).unwrap();
-        assert_eq!(found, prior.sample_by_full_passes(&[0, 1, 2, 3], &sampling, 256).unwrap());
-        let mut codes = found.codes.clone();
+        let found = sampler.sample(&[0, 2], &sampling).unwrap();
+        assert_eq!(found, prior.sample_by_full_passes(&[0, 2], &sampling, 256).unwrap());
+        // Images of a few codes would show little.
+        let mut codes = found.codes;
         codes.sort_unstable();
         codes.dedup();
-        assert!(codes.len() > 100, "{} codes", codes.len());
+        assert!(codes.len() > 50, "{} codes", codes.len());
     }
 }
 

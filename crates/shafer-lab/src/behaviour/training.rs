@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
-use shafer_nets::behaviour::{Losses, Predictor, Trainer};
-use shafer_nets::{Error, Precision};
+use shafer_nets::behaviour::{Losses, Predictor};
+use shafer_nets::{Error, Precision, Trainer, cpu};
 
 use super::config::Config;
 use super::folds::Fold;
@@ -51,10 +51,11 @@ pub(super) fn train(
     let left = folder.read_bytes(&state)?.zip(folder.read(&part)?);
     let (mut trainer, mut done) = if let Some((bytes, done)) = left {
         let trainer =
-            Trainer::resume(&config.nets(), &fold.examples, seed, &bytes).with_context(|| {
-                let state = folder.path().join(&state);
-                format!("{}: remove it to have the training begin again", state.display())
-            })?;
+            Trainer::<Predictor>::resume(&config.nets(), &fold.examples[..], seed, &cpu(), &bytes)
+                .with_context(|| {
+                    let state = folder.path().join(&state);
+                    format!("{}: remove it to train from the start", state.display())
+                })?;
         (trainer, done)
     } else {
         let done = TrainingRecord {
@@ -65,7 +66,7 @@ pub(super) fn train(
             wall_seconds: 0.0,
             losses: None,
         };
-        (Trainer::new(&config.nets(), &fold.examples, seed)?, done)
+        (Trainer::new(&config.nets(), &fold.examples[..], seed, &cpu())?, done)
     };
     progress(trainer.iteration());
     let before = done.wall_seconds;
@@ -96,7 +97,7 @@ pub(super) fn train(
     }
     done.iterations = trainer.iteration();
     if !done.diverged {
-        let weights = trainer.predictor().to_safetensors(Precision::Half)?;
+        let weights = trainer.model().to_safetensors(Precision::Half)?;
         folder.write_bytes(file("weights.safetensors"), &weights)?;
     }
     folder.write(&record, &done)?;

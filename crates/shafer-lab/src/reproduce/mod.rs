@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use shafer_data::dataset::{ImageSet, Images, Split, set, stratified};
 use shafer_data::{Column, write_table};
-use shafer_nets::{Classifier, ClassifierConfig, Examples, Precision};
+use shafer_nets::{Classifier, ClassifierConfig, Examples, Precision, Trainer, cpu};
 
 use self::config::Config;
 pub(crate) use self::folder::{Folder, SECONDS_BETWEEN_STATES, read, training_file};
@@ -191,9 +191,12 @@ fn classifier(config: &Config, images: &Images, classes: usize, quiet: bool) -> 
     };
     let all_images = shape.epochs * images.len();
     let mut progress = Progress::counted("classifier", "images", all_images as u64, quiet);
-    let classifier = Classifier::train(&shape, examples, CLASSIFIER_SEED, |done, all| {
-        progress.reach((done * all_images / all) as u64);
-    })?;
+    let mut trainer = Trainer::<Classifier>::new(&shape, examples, CLASSIFIER_SEED, &cpu())?;
+    while trainer.step()?.is_some() {
+        let done = trainer.iteration() * all_images / trainer.iterations();
+        progress.reach(done as u64);
+    }
+    let classifier = trainer.model();
     Ok(classifier.to_safetensors(Precision::Half)?)
 }
 

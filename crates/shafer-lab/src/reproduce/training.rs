@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
 use shafer_data::dataset::{Groups, Images, stratified};
-use shafer_nets::{Error, Examples, Precision, PriorSnapshot, Trainer};
+use shafer_nets::{Cvae, Error, Examples, Precision, PriorSnapshot, Trainer, cpu};
 
 use super::config::Config;
 use super::folder::{Folder, SECONDS_BETWEEN_STATES, training_file};
@@ -60,14 +60,15 @@ impl Training {
         }
         let (mut trainer, mut done) = match (folder.read_bytes(&state)?, folder.read(&part)?) {
             (Some(bytes), Some(done)) => {
-                let trainer = Trainer::resume(&config.nets(), examples, self.seed, &bytes)
-                    .with_context(|| {
-                        let state = folder.path().join(&state);
-                        format!("{}: remove it to have the training begin again", state.display())
-                    })?;
+                let trainer =
+                    Trainer::<Cvae>::resume(&config.nets(), examples, self.seed, &cpu(), &bytes)
+                        .with_context(|| {
+                            let state = folder.path().join(&state);
+                            format!("{}: remove it to train from the start", state.display())
+                        })?;
                 (trainer, done)
             }
-            _ => (Trainer::new(&config.nets(), examples, self.seed)?, self.record()),
+            _ => (Trainer::new(&config.nets(), examples, self.seed, &cpu())?, self.record()),
         };
         // The record is written before the state, so that it may be ahead of it, but never behind.
         let reached = (trainer.epoch() * trainer.batches_per_epoch()) as u64;
@@ -76,9 +77,10 @@ impl Training {
         let before = done.wall_seconds;
         let start = Instant::now();
         let mut saved = Instant::now();
+        let mut checkpoints = Vec::new();
         loop {
-            let epoch = match trainer.run_epoch() {
-                Ok(Some(epoch)) => epoch,
+            let step = match trainer.step() {
+                Ok(Some(step)) => step,
                 Ok(None) => break,
                 Err(Error::Diverged { epoch, .. }) => {
                     done.diverged = true;
@@ -88,12 +90,14 @@ impl Training {
                 Err(error) => return Err(error.into()),
             };
             let per_epoch = trainer.batches_per_epoch();
-            for checkpoint in &epoch.checkpoints {
-                let iteration = (checkpoint.epoch * per_epoch + checkpoint.batch + 1) as u64;
-                done.checkpoints
-                    .push(Checkpoint { iteration, logits: prior_logits(&checkpoint.prior)? });
+            if config.training.checkpoints.is_at(step.epoch, step.batch, per_epoch) {
+                let logits = prior_logits(&trainer.model().prior())?;
+                checkpoints.push(Checkpoint { iteration: step.iteration as u64 + 1, logits });
             }
-            let shafer_nets::Losses { reconstruction, kl } = epoch.losses;
+            let Some(shafer_nets::Losses { reconstruction, kl }) = step.epoch_losses else {
+                continue;
+            };
+            done.checkpoints.append(&mut checkpoints);
             done.losses = Losses {
                 total: Some(reconstruction + kl),
                 reconstruction: Some(reconstruction),
@@ -113,7 +117,7 @@ impl Training {
             }
         }
         if !done.diverged {
-            let cvae = trainer.cvae();
+            let cvae = trainer.model();
             done.collapsed = cvae.diagnose(examples)?.collapsed();
             done.latents = Some(sweep.judge.latents(&cvae)?);
             folder

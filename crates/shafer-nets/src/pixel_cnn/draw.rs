@@ -68,7 +68,7 @@ pub(super) fn draw(
     {
         let number = u64::from(sampling.first_image) + image as u64;
         let stream = number << 32 | position as u64;
-        let mut random = Word(Random::new(sampling.seed, Purpose::Code, stream));
+        let mut random = Word(Random::new(sampling.seed, Purpose::Sample, stream));
         let code = sample_compressed(kept, values, &mut random).map_err(broken)?;
         let at = image * positions + position;
         samples.codes[at] = code as u16;

@@ -11,9 +11,11 @@ mod ops;
 mod plain;
 mod product;
 mod sampler;
+mod training;
 mod window;
 
 pub use config::PixelCnnConfig;
 pub use draw::{Samples, Sampling};
 pub use model::PixelCnn;
 pub use sampler::Sampler;
+pub use training::{CodeGrids, PixelCnnTraining};

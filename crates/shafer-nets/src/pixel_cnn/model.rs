@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::config::PixelCnnConfig;
 use super::network::{Grids, Network};
-use crate::Result;
 use crate::layers::Initialiser;
 use crate::weights::{Precision, Tensors, host};
+use crate::{Result, cpu};
 
 /// A distribution over grids of codes, given a class.
 ///
@@ -45,11 +45,21 @@ struct Description {
 const POSITIONS_AT_ONCE: usize = 2048;
 
 impl PixelCnn {
-    /// With random weights.
+    /// With random weights, on the CPU.
     pub fn untrained(config: &PixelCnnConfig, seed: u64) -> Result<Self> {
         config.check()?;
-        let network = Network::new(config, &mut Initialiser::new(seed)).valid();
+        let network = Network::new(config, &mut Initialiser::new(seed, &cpu())).valid();
         Ok(Self { config: config.clone(), network })
+    }
+
+    pub(super) fn of(config: PixelCnnConfig, network: Network) -> Self {
+        Self { config, network }
+    }
+
+    /// The same on another device.
+    #[must_use]
+    pub fn to(self, device: &Device) -> Self {
+        Self { network: self.network.to_device(device), ..self }
     }
 
     /// Its shape.
@@ -95,7 +105,8 @@ impl PixelCnn {
 
     /// The logits of checked grids, all in one pass.
     pub(super) fn pass(&self, codes: &[u16], classes: &[u16]) -> Vec<f32> {
-        host(self.network.logits(&Grids::new(&self.config, codes, classes, &Device::flex())))
+        let grids = Grids::new(&self.config, codes, classes, &self.network.device());
+        host(self.network.logits(&grids))
     }
 
     pub(super) fn network(&self) -> &Network {
@@ -113,7 +124,7 @@ impl PixelCnn {
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
         let (tensors, Description { pixel_cnn: config }) = Tensors::from_bytes(bytes)?;
         config.check()?;
-        let make = || Network::new(&config, &mut Initialiser::new(0));
+        let make = || Network::new(&config, &mut Initialiser::new(0, &cpu()));
         let network = tensors.into_network(Network::size(&config), make)?.valid();
         Ok(Self { config, network })
     }

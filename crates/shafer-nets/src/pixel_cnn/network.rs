@@ -16,7 +16,7 @@ use crate::layers::Initialiser;
 
 /// Embedding, gated layers and head.
 #[derive(Module, Debug)]
-pub(crate) struct Network {
+pub struct Network {
     /// Width x codes; in files codes x width.
     embedding: Param<Tensor<2>>,
     layers: Vec<Layer>,
@@ -103,11 +103,15 @@ impl Network {
     }
 
     /// The negative log-likelihood of the codes in nats, as a mean over positions.
-    #[expect(dead_code, reason = "for the trainer")]
     pub(crate) fn loss(&self, grids: &Grids) -> Tensor<1> {
         let log_likelihood = log_softmax(self.logits(grids), 1);
         let of_codes = log_likelihood.gather(1, grids.codes.clone().unsqueeze_dim(1));
         -of_codes.mean()
+    }
+
+    /// Where its parameters are.
+    pub(crate) fn device(&self) -> Device {
+        self.embedding.val().device().inner()
     }
 
     pub(crate) fn embedding(&self) -> Tensor<2> {

@@ -15,7 +15,7 @@ use super::composed;
 use super::window::Window;
 
 /// What is computed, for each backend.
-#[backend_extension(Flex)]
+#[backend_extension(Flex, Cube: cfg(feature = "gpu"))]
 pub(crate) trait Kernels: Backend {
     /// See [`convolve`].
     fn convolution(
@@ -56,7 +56,7 @@ pub(crate) trait Kernels: Backend {
 }
 
 /// The operations with their gradients.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "gpu"), Autodiff)]
 pub(crate) trait Differentiable: Backend {
     /// See [`convolve`].
     fn causal_convolution(
@@ -96,6 +96,25 @@ pub(crate) fn gate(x: Tensor<4>, class: Tensor<2>) -> Tensor<4> {
 }
 
 impl Differentiable for Flex {
+    fn causal_convolution(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        window: Window,
+    ) -> FloatTensor<Self> {
+        Self::convolution(x, weight, bias, window)
+    }
+
+    fn gate(x: FloatTensor<Self>, class: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::gated(x, class).0
+    }
+}
+
+#[cfg(feature = "gpu")]
+impl Kernels for burn::backend::Cube {}
+
+#[cfg(feature = "gpu")]
+impl Differentiable for burn::backend::Cube {
     fn causal_convolution(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use shafer_data::dataset::set;
-use shafer_nets::behaviour::Trainer;
+use shafer_nets::behaviour::Predictor;
+use shafer_nets::{Trainer, cpu};
 
 use super::tiny;
 use crate::behaviour::config::Config;
@@ -119,7 +120,8 @@ fn a_run_that_was_killed_ends_with_the_same_numbers() {
         let fold = Fold::read("eth", set("ethucy").unwrap(), std::slice::from_ref(&data), &config)
             .unwrap();
         let folder = Folder::open(&killed, &config).unwrap();
-        let mut trainer = Trainer::new(&config.nets(), &fold.examples, 0).unwrap();
+        let mut trainer =
+            Trainer::<Predictor>::new(&config.nets(), &fold.examples[..], 0, &cpu()).unwrap();
         let mut record = record(0, false);
         for _ in 0..2 {
             record.losses = Some(trainer.step().unwrap().unwrap().losses);
