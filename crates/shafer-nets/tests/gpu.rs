@@ -6,6 +6,7 @@ mod common;
 
 use common::parameters;
 use shafer_nets::behaviour::{self, Example, Predictor};
+use shafer_nets::pixel_cnn::{CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining};
 use shafer_nets::training::{Losses as _, Model};
 use shafer_nets::vqvae::{self, Codebook, VqVae};
 use shafer_nets::wide_residual::{self, WideResidual};
@@ -79,6 +80,23 @@ fn classifiers_train_as_on_the_cpu() {
     let (pixels, labels) = stripes();
     let config = ClassifierConfig { pixels: 144, hidden: 16, ..ClassifierConfig::default() };
     compare::<Classifier>("classifier", &config, || Examples::new(&pixels, &labels, 144).unwrap());
+}
+
+#[test]
+fn priors_of_codes_train_as_on_the_cpu() {
+    let network = PixelCnnConfig {
+        codes: 11,
+        classes: 3,
+        latent: [4, 5],
+        layers: 2,
+        width: 6,
+        head_width: 8,
+    };
+    let codes: Vec<u16> = (0..8 * 20).map(|i| i * 7 % 11).collect();
+    let training = PixelCnnTraining { network, batch_size: 4, ..PixelCnnTraining::default() };
+    compare::<PixelCnn>("gated PixelCNN", &training, || {
+        CodeGrids::new(&codes, &[0, 1, 2, 0, 1, 2, 0, 1])
+    });
 }
 
 #[test]
