@@ -15,8 +15,8 @@ use crate::drawing::{Figure, write_figures};
 use crate::experiments::images::{self, ImageResults, QueryBars, title};
 use crate::experiments::pedestrians::{Exemplar, crossing, paths};
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
-use crate::page::figures::{document, figure_sections};
 use crate::page::escaped;
+use crate::page::figures::{document, figure_sections};
 use crate::terminal::{Colours, distributions};
 
 /// As in the paper's figure.

@@ -57,9 +57,10 @@ pub(crate) fn figure_sections(
 ) -> Result<String> {
     let mut sections = Vec::new();
     for figure in figures {
-        let legend = figure.legend.iter().map(|key| {
-            Ok((key.sign().svg(&key.words, Background::None)?, key.words.as_str()))
-        });
+        let legend = figure
+            .legend
+            .iter()
+            .map(|key| Ok((key.sign().svg(&key.words, Background::None)?, key.words.as_str())));
         let panels = figure.panels.iter().map(|panel| {
             let width = (1.4 * panel.drawing.width()).round();
             Ok((width, panel.drawing.svg(&panel.title, Background::None)?))

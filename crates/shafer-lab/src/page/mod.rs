@@ -61,7 +61,8 @@ mod tests {
     fn text_is_not_markup() {
         assert_eq!(escaped(r#"<a href="x">&'"#), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
         assert_eq!(escaped("a\u{1}\tb"), "a\u{FFFD}\tb");
-        let page = Document { command: "test", title: "<b>{{x}}", style: "", scripts: false, body: "<i>" };
+        let page =
+            Document { command: "test", title: "<b>{{x}}", style: "", scripts: false, body: "<i>" };
         let page = page.html().unwrap();
         assert!(page.contains("<title>&#60;b&#62;{{x}}</title>") && page.contains("\n<i></body>"));
         assert!(!page.contains("script-src"));

@@ -127,7 +127,11 @@ impl Cell {
 }
 
 /// Whether a mean is the lowest of several when all are rounded to these decimals.
-pub(crate) fn is_lowest(mean: Option<f64>, all: impl Iterator<Item = f64>, decimals: usize) -> bool {
+pub(crate) fn is_lowest(
+    mean: Option<f64>,
+    all: impl Iterator<Item = f64>,
+    decimals: usize,
+) -> bool {
     let shown = |mean: f64| format!("{mean:.decimals$}");
     mean.is_some() && mean.map(shown) == all.min_by(f64::total_cmp).map(shown)
 }

@@ -43,8 +43,7 @@ impl Report for ImageResults {
     }
 
     fn page(&self, figures: &[Figure]) -> Result<String> {
-        let title =
-            &format!("{}: the paper's experiment and ours", paper::title(&self.data_set));
+        let title = &format!("{}: the paper's experiment and ours", paper::title(&self.data_set));
         let page = Page {
             title,
             results: self,

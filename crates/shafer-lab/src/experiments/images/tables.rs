@@ -49,9 +49,9 @@ fn values_table(results: &ImageResults, values: &Final, caption: &str) -> Table 
         .head(std::iter::once(Heading::tall("method")).chain(over))
         .head(groups.iter().flat_map(|_| queries));
     for method in &results.methods {
-        let cells = groups.iter().flat_map(|group| {
-            queries.iter().map(|query| group.cell(query, &method.name))
-        });
+        let cells = groups
+            .iter()
+            .flat_map(|group| queries.iter().map(|query| group.cell(query, &method.name)));
         table.row(Cell::method(&method.title), cells);
     }
     table
@@ -69,9 +69,8 @@ impl Group<'_> {
         let finite = finite.filter(|summary| summary.infinite == 0);
         let means = finite.filter_map(|summary| summary.mean.map(scaled));
         let mean = summary.mean.map(scaled);
-        let best = self.lower_is_better
-            && summary.infinite == 0
-            && is_lowest(mean, means, self.decimals);
+        let best =
+            self.lower_is_better && summary.infinite == 0 && is_lowest(mean, means, self.decimals);
         Cell::mean(mean, summary.se.map(scaled), self.decimals)
             .infinite(summary.infinite)
             .bold_if(best)
@@ -103,12 +102,13 @@ fn improvement_table(results: &ImageResults, improvement: &Improvement, caption:
     ]);
     for (metric, of) in METRICS {
         for query in results.queries.iter().map(String::as_str).chain([BOTH]) {
-            let cells = [&improvement.final_values, &improvement.training].into_iter().flat_map(|gains| {
-                [SOFTMAX, SPARSEMAX].into_iter().map(move |baseline| {
-                    let gain = of(gains).get(query).and_then(|methods| methods.get(baseline));
-                    gain.map_or_else(|| "–".to_owned(), percent).into()
-                })
-            });
+            let cells =
+                [&improvement.final_values, &improvement.training].into_iter().flat_map(|gains| {
+                    [SOFTMAX, SPARSEMAX].into_iter().map(move |baseline| {
+                        let gain = of(gains).get(query).and_then(|methods| methods.get(baseline));
+                        gain.map_or_else(|| "–".to_owned(), percent).into()
+                    })
+                });
             table.row(format!("{metric}, {query}"), cells);
         }
     }
@@ -133,7 +133,14 @@ pub(super) fn percent(gain: &Gain) -> String {
 /// A row for each training.
 pub(super) fn trainings(results: &ImageResults) -> Table {
     let mut table = Table::new("values", "Each training").head([
-        "seed", "fraction", "state", "updates", "seconds", "loss", "reconstruction", "KL",
+        "seed",
+        "fraction",
+        "state",
+        "updates",
+        "seconds",
+        "loss",
+        "reconstruction",
+        "KL",
     ]);
     for training in &results.trainings {
         let losses = training.losses;

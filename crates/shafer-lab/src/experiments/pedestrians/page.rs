@@ -86,7 +86,8 @@ fn beside_paper(scene: &SceneResults) -> Table {
     ];
     for (title, ours, theirs) in parts {
         for (row, theirs) in theirs.iter().enumerate() {
-            let ours = paper::METHODS.iter().filter_map(|method| Some(ours.get(*method)?.all()[row]));
+            let ours =
+                paper::METHODS.iter().filter_map(|method| Some(ours.get(*method)?.all()[row]));
             let ours: Vec<(&str, &Metric)> = ours.collect();
             let name = ours.first().map_or("", |(name, _)| name);
             let theirs = theirs.iter().map(|&(mean, error)| Cell::mean(Some(mean), Some(error), 3));
@@ -137,7 +138,9 @@ impl PedestrianResults {
             }
             let own = scene.best20.get(&method.name).map(Distances::all);
             cells.extend((0..2).map(|place| match own {
-                Some(own) => compared(own[place], scene.best20.values().map(|all| all.all()[place])),
+                Some(own) => {
+                    compared(own[place], scene.best20.values().map(|all| all.all()[place]))
+                }
                 None => Cell::decimal(None, 3),
             }));
             let kept = scene.kept_by_method.get(&method.name);
@@ -150,9 +153,8 @@ impl PedestrianResults {
     }
 
     fn decoding(&self) -> Table {
-        let mut table = Table::new("values", "Mean paths of one pedestrian, one thread, median").head([
-            "scene", "classes decoded, mean", "of", "kept, ms", "all, ms", "speedup",
-        ]);
+        let mut table = Table::new("values", "Mean paths of one pedestrian, one thread, median")
+            .head(["scene", "classes decoded, mean", "of", "kept, ms", "all, ms", "speedup"]);
         for (name, scene) in self.ordered_scenes() {
             let decoding = scene.decoding;
             let cells = [
@@ -170,7 +172,14 @@ impl PedestrianResults {
     fn trainings(&self) -> Table {
         let caption = "Each training, with the losses of its last batch";
         let mut table = Table::new("values", caption).head([
-            "left out", "seed", "state", "iterations", "seconds", "reconstruction", "KL", "information",
+            "left out",
+            "seed",
+            "state",
+            "iterations",
+            "seconds",
+            "reconstruction",
+            "KL",
+            "information",
         ]);
         for training in &self.trainings {
             let loss = |of: fn(&shafer_nets::behaviour::Losses) -> f64| {
