@@ -1,4 +1,4 @@
-//! From arguments to output.
+//! Runs the commands: checks arguments, opens inputs and outputs, prints results.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
@@ -31,7 +31,7 @@ use crate::{
     columns, compare, data, demo, experiments, interrupt, output, predict, sparsify, terminal,
 };
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     interrupt::listen().context("cannot listen for Ctrl-C")?;
     start_threads(cli.threads)?;
@@ -59,16 +59,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
 }
 
-/// Starts the threads that compute: later, their failure would end the program.
+/// Starts the global thread pool. If rayon started it on first use, a failure would panic.
 fn start_threads(wanted: Option<usize>) -> Result<()> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = match wanted {
-        Some(0) => bail!("--threads is 0, but at least one is needed"),
+        Some(0) => bail!("--threads is 0, but must be at least 1"),
         Some(wanted) if wanted > processors => {
-            let used = counted(processors, "processor");
+            let used = counted(processors, "thread");
             let _ = writeln!(
                 io::stderr(),
-                "shafer: --threads {wanted}: as many threads are used as there are, {used}"
+                "shafer: --threads {wanted}: using {used}, one per processor"
             );
             processors
         }
@@ -81,12 +81,12 @@ fn start_threads(wanted: Option<usize>) -> Result<()> {
         .context("cannot start the threads")
 }
 
-/// Prints what was asked for instead of a command: help or the version.
+/// Prints help or the version.
 pub(crate) fn print_help(help: &clap::Error) -> Result<()> {
     help.print().and_then(|()| io::stdout().flush()).context(STANDARD_OUTPUT)
 }
 
-/// Refuses outputs that are inputs, and those that exist and are not ours.
+/// Refuses an output that is one of the inputs, or that exists and was not written by shafer.
 fn check_output(
     input: &Input,
     others: &[Option<&Path>],
@@ -104,12 +104,12 @@ fn check_output(
     output::check(&sources.chain(others).collect::<Vec<_>>(), output, kind, force)
 }
 
-/// Says what went wrong in one line, and gives the exit code for it.
+/// Prints an error in one line and returns its exit code.
 pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
     let broken_pipe = error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
     });
-    // Whoever reads our output has seen enough: that is no fault.
+    // The reader closed the pipe, as `head` does. That is not an error.
     if broken_pipe {
         return ExitCode::SUCCESS;
     }
@@ -143,13 +143,14 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     }
 }
 
-/// Names the input that an error is about, unless it names its file itself: that may be the output.
+/// Adds the name of the input to an error that does not name its file. Errors of `shafer_data` do, and theirs
+/// may be the output.
 fn about(error: anyhow::Error, input: &impl fmt::Display) -> anyhow::Error {
     if error.is::<shafer_data::Error>() { error } else { error.context(input.to_string()) }
 }
 
-/// Begins an output file for rows. `.npy` is dense and has the shape of the input; `.parquet` has room
-/// for the method.
+/// Creates an output file for rows. `.npy` is dense and has the shape of the input; `.parquet` stores the
+/// name of the method in its metadata.
 fn create(path: &Path, rows: &Rows, method: &str) -> Result<Output> {
     let ends_in = |wanted| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(wanted));
     let dense = ends_in("npy");
@@ -165,9 +166,9 @@ fn create(path: &Path, rows: &Rows, method: &str) -> Result<Output> {
 }
 
 fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
-    /// As many classes as a screen has lines.
+    /// Listed in the terminal.
     const SCREEN: usize = 24;
-    /// As many as a program hardly minds.
+    /// Listed in JSON.
     const LISTED: usize = 1000;
     let transform = arguments.method.transform()?;
     let names = read_class_names(arguments.class_names.as_deref())?;
@@ -209,7 +210,7 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
 
 fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let names = arguments.class_names.as_deref();
-    let labels = arguments.labels.as_deref().map(Location::parse);
+    let labels = arguments.labels.as_ref().map(Location::parse);
     let others = [names, labels.as_ref().and_then(|labels| labels.path.as_deref())];
     let html = arguments.html.as_deref();
     check_output(&arguments.input, &others, html, output::Kind::Page, arguments.force)?;
@@ -220,7 +221,7 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     compare::check_memory(&rows).map_err(|error| about(error, &arguments.input))?;
     let labels = arguments.labels.as_deref().map(compare::Labels::open).transpose()?;
     interrupt::hold();
-    // Before the work, so that a page that cannot be written is known at once.
+    // Created before the work, so that an unwritable path fails at once.
     let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
     let name = arguments.input.to_string();
@@ -243,7 +244,7 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     } else {
         let mut text = comparison.text(terminal::width()) + &taken.to_string();
         if let Some(path) = &arguments.html {
-            let _ = writeln!(text, "the page is {}", path.display());
+            let _ = writeln!(text, "page written to {}", path.display());
         }
         print(&text)
     }
@@ -307,7 +308,7 @@ fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
         let _ = write!(name, "-{}", meaning.suffix);
         changes.push(meaning.change);
     }
-    // --set has the last word.
+    // Last, so that an explicit --set takes precedence.
     changes.extend_from_slice(&arguments.changes);
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("shafer-runs").join(name));
     let device = arguments.device.clone().or_else(|| std::env::var("SHAFER_DEVICE").ok());
@@ -357,7 +358,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
     let frames = forecaster.frames(arguments.frame)?;
     let all = arguments.frame == FrameChoice::All;
     interrupt::hold();
-    // Before the work, so that a file that cannot be written is known at once.
+    // Created before the work, so that an unwritable path fails at once.
     let mut output =
         arguments.output.as_deref().map(|path| PredictionFile::create(path, all)).transpose()?;
     let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
@@ -409,7 +410,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
 }
 
 fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
-    // All are read before any is drawn, so that a bad one is known at once.
+    // Reads all results before drawing any, so that a bad file fails at once.
     let runs = folders
         .iter()
         .map(|folder| Ok((folder, experiments::read(folder)?)))
@@ -435,7 +436,7 @@ fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
 fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     let streams = [&input.logits, &input.features, &input.mask].into_iter().flatten();
     if streams.filter(|name| Location::parse(name).path.is_none()).count() > 1 {
-        bail!("standard input is wanted twice; give one of them as a file");
+        bail!("standard input (-) is used for two inputs; give one of them as a file");
     }
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => {
@@ -454,11 +455,11 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
             let found = reader.info().to_string();
             let reader = HeadReader::new(reader, head).with_context(|| {
                 let features = Path::new(features).display();
-                format!("{features}: is {found}, but the head takes rows of {wanted} features")
+                format!("{features}: is {found}, but the head needs rows of {wanted} features")
             })?;
             Box::new(reader)
         }
-        _ => bail!("give a file of logits, or --head and --features"),
+        _ => bail!("no input; give a file of logits, or --head and --features"),
     };
     let rows = Rows::new(reader, input.axis)
         .and_then(|rows| rows.grouped(groups))
@@ -468,21 +469,21 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
         .map_err(|error| about(error, &Path::new(mask).display()))
 }
 
-/// One name a line; none without a file.
+/// The lines of a file of class names; none without a file.
 fn read_class_names(path: Option<&Path>) -> Result<Vec<String>> {
     let Some(path) = path else { return Ok(Vec::new()) };
     let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{}: cannot read the names of the classes", path.display()))?;
+        .with_context(|| format!("{}: cannot read the class names", path.display()))?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Either none, or one for each class.
+/// Fails unless there is one name per class, or none at all.
 fn check_class_names(names: &[String], classes: usize) -> Result<()> {
     if names.is_empty() || names.len() == classes {
         return Ok(());
     }
-    let are = if names.len() == 1 { "is" } else { "are" };
-    bail!("there {are} {} for {}", counted(names.len(), "name"), counted(classes, "class"))
+    let (names, classes) = (counted(names.len(), "name"), counted(classes, "class"));
+    bail!("--class-names has {names}, but there are {classes}; write one name per line")
 }
 
 const STANDARD_OUTPUT: &str = "cannot write to standard output";

@@ -1,4 +1,4 @@
-//! `shafer reproduce`, on a data set of sixty images.
+//! `shafer reproduce` on a data set of sixty images.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::{complaint, json, shafer};
 use serde_json::Value;
 
-/// A bright square whose place is the class.
+/// Synthetic digits: a bright square at a position given by the class.
 fn data_set(folder: &Path, name: &str) {
     let place = folder.join("data").join(name);
     std::fs::create_dir_all(&place).unwrap();
@@ -54,7 +54,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// A small network, trained for long enough to be interrupted.
+/// A small network with a training long enough to interrupt.
 const SMALL: [&str; 19] = [
     "reproduce",
     "mnist",
@@ -81,7 +81,7 @@ fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SMALL.iter().chain(more).copied().collect()
 }
 
-/// The results of a run, without what depends on the clock.
+/// The results of a run without its times.
 fn numbers(path: &Path) -> Value {
     let mut results: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     results["wall_seconds"] = Value::Null;
@@ -106,7 +106,7 @@ fn a_run_leaves_numbers_figures_and_a_report() {
             }
         }
     }
-    // 8 batches an epoch: after the 1st, the 6th and the last.
+    // 8 batches per epoch: after the 1st, the 6th and the last.
     let iterations = results["evolution"]["iterations"].as_array().unwrap();
     assert_eq!(iterations.len(), 4 * 3);
     assert_eq!([&iterations[0], &iterations[2], &iterations[11]], [1, 8, 32]);
@@ -119,7 +119,7 @@ fn a_run_leaves_numbers_figures_and_a_report() {
     assert!(complaint(folder.path(), &other).contains("holds a run with another configuration"));
 }
 
-/// The settings of the preset, but for the size of the network and the length of the training.
+/// The settings of the preset except the size of the network and the length of the training.
 #[test]
 fn the_stable_preset_trains_from_the_mean_image() {
     let folder = folder();
@@ -145,7 +145,7 @@ fn the_table_has_a_row_for_every_measurement() {
     json(folder.path(), &arguments(&["--set", "training.epochs=1", "--out", "run"]));
     let listed =
         json(folder.path(), &["sparsify", "run/results.parquet", "--method", "softmax", "--json"]);
-    // 2 seeds, 2 fractions with 3 and 2 checkpoints, 2 queries, and every method.
+    // 2 seeds, 2 fractions with 3 and 2 checkpoints, 2 queries, all methods.
     let methods =
         numbers(&folder.path().join("run/results.json"))["methods"].as_array().unwrap().len();
     assert_eq!(listed["rows"], 2 * (3 + 2) * 2 * methods);
@@ -170,13 +170,13 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// By Ctrl-C, which saves where it is, and then by `kill -9`.
+/// Ctrl-C, which saves a checkpoint, then `kill -9`.
 #[cfg(unix)]
 #[test]
 fn a_run_that_was_stopped_ends_with_the_same_numbers() {
     let folder = folder();
     let folder = folder.path();
-    // More than a second of training: Ctrl-C comes in the middle on a busy machine, too.
+    // More than a second of training, so that Ctrl-C arrives in the middle on a busy machine, too.
     let length = ["--set", "training.epochs=60", "--out"];
     let whole = arguments(&[&length[..], &["whole"]].concat());
     json(folder, &whole);
@@ -207,7 +207,7 @@ fn a_run_that_was_stopped_ends_with_the_same_numbers() {
 #[test]
 fn a_training_that_diverges_is_kept_and_the_others_go_on() {
     let folder = folder();
-    // Steps so large that every loss becomes NaN.
+    // A learning rate so large that every training ends in NaN.
     let wild = arguments(&["--set", "training.learning_rate=1e30", "--out", "wild"]);
     let said = complaint(folder.path(), &wild);
     assert!(said.contains("wild: every training diverged"), "{said}");
@@ -249,7 +249,7 @@ fn what_is_wrong_is_said_in_one_line() {
     let said = complaint(folder, &["reproduce", "fashion", "--data-dir", "data"]);
     assert!(said.contains("data/fashion") && said.contains("shafer data fetch fashion"), "{said}");
 
-    // A state of something else, and a record that is none.
+    // An invalid checkpoint and an invalid record.
     let short = arguments(&["--set", "training.epochs=1", "--out", "run"]);
     json(folder, &short);
     let trainings = folder.join("run/trainings");
@@ -268,7 +268,7 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(said.contains("seed-00.safetensors: remove it"), "{said}");
     std::fs::write(trainings.join("classifier.weights.safetensors"), "nothing").unwrap();
     assert!(complaint(folder, &short).contains("classifier.weights.safetensors: remove it"));
-    // A file is no folder.
+    // A file instead of a folder.
     let output = shafer(folder, &arguments(&["--out", "data/mnist/t10k-labels-idx1-ubyte"]));
     assert_eq!(output.status.code(), Some(2));
 }

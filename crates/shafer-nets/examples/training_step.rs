@@ -1,7 +1,6 @@
-//! Times a training step of the perceptron autoencoder, and the matrix products in it.
+//! Times a training step of the perceptron autoencoder and its matrix products.
 //!
-//! `bench/training/run` runs it in turns with PyTorch. It prints one line of JSON: medians in
-//! milliseconds.
+//! `bench/training/run` alternates it with PyTorch. It prints one line of JSON: medians in milliseconds.
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::time::Instant;
@@ -51,8 +50,8 @@ fn median(
     Ok(times[calls / 2])
 }
 
-/// The time of all matrix products of a step: those of each layer forward, for its weights, and, where
-/// its input has a gradient, for that.
+/// The time of all matrix products of a step: for each layer the forward product, the gradient of the
+/// weights, and the gradient of the input if it has one.
 fn products(calls: usize) -> Result<f64, shafer_nets::Error> {
     let layers = [
         (PIXELS + 2, 256, false),

@@ -1,4 +1,4 @@
-//! A classifier that is trained on real images, to judge generated ones.
+//! A classifier that is trained on real images, to judge generated ones, and its training.
 
 use burn::module::Module;
 use burn::tensor::Device;
@@ -12,7 +12,7 @@ use crate::training::{Batch, CrossEntropy, Length, Model, Pass, Plan, Schedule};
 use crate::weights::{Precision, Tensors, host, tensor};
 use crate::{Error, Result, cpu};
 
-/// A perceptron with one hidden layer, and its training with Adam.
+/// Configuration of a [`Classifier`] and its training with Adam.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClassifierConfig {
@@ -22,11 +22,11 @@ pub struct ClassifierConfig {
     pub hidden: usize,
     /// The number of classes: labels are below it.
     pub classes: usize,
-    /// The size of a step.
+    /// The learning rate.
     pub learning_rate: f64,
-    /// Examples in a batch.
+    /// Examples in a batch; the last batch of an epoch may have fewer.
     pub batch_size: usize,
-    /// How often every example is used.
+    /// Passes over all examples.
     pub epochs: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for ClassifierConfig {
 }
 
 impl ClassifierConfig {
-    /// Whether such a classifier can be made and trained.
+    /// Checks all values.
     pub fn check(&self) -> Result<()> {
         size("pixels", self.pixels)?;
         size("hidden", self.hidden)?;
@@ -55,7 +55,7 @@ impl ClassifierConfig {
     }
 }
 
-/// What an image shows, as probabilities of the classes.
+/// A perceptron with one hidden layer, from pixels to probabilities of classes.
 ///
 /// ```
 /// use shafer_nets::{Classifier, ClassifierConfig, Examples, Trainer, cpu};
@@ -85,36 +85,35 @@ pub struct Classifier {
     network: Perceptron,
 }
 
-/// What the metadata of a file of weights says.
+/// The metadata of a file of weights.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
     classifier: ClassifierConfig,
 }
 
-/// How many images are looked at together, so that memory does not grow with their number.
+/// Images in a block of an evaluation: memory does not grow with their number.
 const CLASSIFIED_AT_ONCE: usize = 512;
 
 impl Classifier {
-    /// Its shape and training.
+    /// The configuration.
     pub fn config(&self) -> &ClassifierConfig {
         &self.config
     }
 
-    /// The same on another device.
+    /// Moves the network to another device.
     #[must_use]
     pub fn to(self, device: &Device) -> Self {
         Self { network: self.network.to_device(device), ..self }
     }
 
-    /// The probabilities of the classes for each of these images, whose pixels are numbers from 0 to 1:
-    /// `images x classes`.
+    /// The probabilities of the classes, `images x classes`, for images with pixels from 0 to 1.
     pub fn probabilities(&self, images: &[f32]) -> Result<Vec<f32>> {
         let pixels = self.config.pixels;
         if !images.len().is_multiple_of(pixels) {
             return Err(Error::data(
                 "pixels",
-                format!("there are {}, which is no multiple of {pixels}", images.len()),
+                format!("must be a multiple of {pixels}, but there are {}", images.len()),
             ));
         }
         let blocks = images.chunks(CLASSIFIED_AT_ONCE * pixels);
@@ -143,13 +142,13 @@ impl Classifier {
         Ok(right as f64 / examples.len() as f64)
     }
 
-    /// The weights as the bytes of a safetensors file, named and laid out as PyTorch has them.
+    /// The weights as the bytes of a safetensors file, with PyTorch's names and layout.
     pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
         let description = Description { classifier: self.config.clone() };
         Tensors::of(&self.network).to_bytes(precision, &description)
     }
 
-    /// From the bytes of such a file.
+    /// Loads the bytes of [`to_safetensors`](Self::to_safetensors), on the CPU.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
         let (tensors, Description { classifier: config }) = Tensors::from_bytes(bytes)?;
         config.check()?;

@@ -1,4 +1,4 @@
-//! A conditional variational autoencoder, trained or not.
+//! A conditional variational autoencoder, and its training.
 
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, sigmoid};
@@ -31,23 +31,22 @@ pub struct Cvae {
     network: Network,
 }
 
-/// What the metadata of a file of weights says.
+/// The metadata of a file of weights.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
     cvae: NetworkConfig,
 }
 
-/// How many examples are looked at together, so that memory does not grow with their number.
+/// Examples in a block of an evaluation: memory does not grow with their number.
 const EVALUATED_AT_ONCE: usize = 512;
 
-/// Row by row.
 fn log_probabilities(logits: Tensor<2>) -> Vec<f64> {
     host(log_softmax(logits, 1)).into_iter().map(f64::from).collect()
 }
 
 impl Cvae {
-    /// With the parameters that a training with this seed starts from, if its decoder's biases are random.
+    /// With the initial parameters of a training with this seed and [`DecoderBias::Random`].
     pub fn untrained(config: &NetworkConfig, seed: u64) -> Result<Self> {
         config.check()?;
         let network = Network::new(config, &mut Initialiser::new(seed, &cpu()));
@@ -58,12 +57,12 @@ impl Cvae {
         Self { config, network: network.valid() }
     }
 
-    /// The shapes of its networks.
+    /// The configuration.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
-    /// The same on another device.
+    /// Moves the networks to another device.
     #[must_use]
     pub fn to(self, device: &Device) -> Self {
         Self { network: self.network.to_device(device), ..self }
@@ -79,7 +78,7 @@ impl Cvae {
         host(sigmoid(self.network.decoder(classes)))
     }
 
-    /// The prior, as the linear layer that the evidence is read from.
+    /// The prior, as the paper's linear layer and its features.
     pub fn prior(&self) -> PriorSnapshot {
         let (weight, bias) = self.network.prior().output();
         let conditions = Tensor::eye(self.config.conditions, &self.device());
@@ -92,7 +91,7 @@ impl Cvae {
         }
     }
 
-    /// How the posterior uses the latent classes over these examples.
+    /// Measures posterior collapse over these examples.
     pub fn diagnose(&self, examples: Examples<'_>) -> Result<Diagnosis> {
         let NetworkConfig { conditions, latent_classes: classes, .. } = self.config;
         examples.check(self.config.pixels(), conditions)?;
@@ -112,13 +111,13 @@ impl Cvae {
         Ok(tally.diagnosis())
     }
 
-    /// The weights as the bytes of a safetensors file, named and laid out as PyTorch has them.
+    /// The weights as the bytes of a safetensors file, with PyTorch's names and layout.
     pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
         let description = Description { cvae: self.config.clone() };
         Tensors::of(&self.network).to_bytes(precision, &description)
     }
 
-    /// From the bytes of such a file.
+    /// Loads the bytes of [`to_safetensors`](Self::to_safetensors), on the CPU.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
         let (tensors, Description { cvae: config }) = Tensors::from_bytes(bytes)?;
         config.check()?;

@@ -4,7 +4,7 @@ use burn::tensor::Device;
 
 use crate::{Error, Result};
 
-/// The CPU: one thread for each training, fused loops, and the same bits in every run.
+/// The CPU: fused loops, and the same bits in every run.
 pub fn cpu() -> Device {
     Device::flex()
 }
@@ -42,4 +42,25 @@ fn gpu() -> Result<Device> {
         "device",
         "gpu is not part of this build: compile it with the cargo feature gpu, or use cpu",
     ))
+}
+
+#[cfg(feature = "gpu")]
+fn gpu() -> Result<Device> {
+    use std::sync::LazyLock;
+
+    use burn::tensor::wgpu::WgpuBackend;
+
+    // An adapter can be initialised once in a process. Vulkan is pinned: without it, burn falls back to
+    // OpenGL silently, which nothing here is tested on.
+    static GPU: LazyLock<Result<Device>> = LazyLock::new(|| {
+        Device::wgpu_options().graphics_api(WgpuBackend::Vulkan).init().map_err(|error| {
+            let error = error.to_string();
+            let reason = error.lines().next().unwrap_or_default();
+            Error::config(
+                "device",
+                format!("gpu was not found: install a Vulkan driver, or use cpu ({reason})"),
+            )
+        })
+    });
+    GPU.clone()
 }

@@ -1,7 +1,7 @@
-//! The layers that the networks are made of.
+//! Layers.
 //!
-//! burn has layers of its own. These differ in what they start from: every parameter is uniform within
-//! `1 / sqrt(fan_in)` of 0, as in the paper's experiments, and drawn from a stream of its own.
+//! They differ from burn's in their initial values: every parameter is uniform within `1 / sqrt(fan_in)` of
+//! 0, as in the paper's experiments, and has its own stream of random numbers.
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
@@ -20,7 +20,7 @@ pub struct Initialiser {
 }
 
 impl Initialiser {
-    /// For parameters with gradients on this device.
+    /// Parameters will be on this device, with gradients.
     pub fn new(seed: u64, device: &Device) -> Self {
         Self { seed, drawn: 0, device: device.clone().autodiff() }
     }
@@ -36,11 +36,27 @@ impl Initialiser {
         shape: [usize; D],
         fan_in: usize,
     ) -> Param<Tensor<D>> {
+        self.within(shape, 1.0 / (fan_in as f32).sqrt())
+    }
+
+    /// A parameter that is uniform within `bound` of 0.
+    pub fn within<const D: usize>(&mut self, shape: [usize; D], bound: f32) -> Param<Tensor<D>> {
+        self.filled(shape, |random| bound * (2.0 * random.uniform() - 1.0))
+    }
+
+    /// From the standard normal distribution.
+    pub(crate) fn normal<const D: usize>(&mut self, shape: [usize; D]) -> Param<Tensor<D>> {
+        self.filled(shape, |random| random.normals()[0])
+    }
+
+    fn filled<const D: usize>(
+        &mut self,
+        shape: [usize; D],
+        draw: impl Fn(&mut Random) -> f32,
+    ) -> Param<Tensor<D>> {
         let mut random = Random::new(self.seed, Purpose::Parameters, self.drawn);
         self.drawn += 1;
-        let bound = 1.0 / (fan_in as f32).sqrt();
-        let count = shape.iter().product();
-        let values: Vec<f32> = (0..count).map(|_| bound * (2.0 * random.uniform() - 1.0)).collect();
+        let values: Vec<f32> = (0..shape.iter().product()).map(|_| draw(&mut random)).collect();
         Param::from_data(TensorData::new(values, shape), &self.device)
     }
 
@@ -67,7 +83,7 @@ impl Linear {
         }
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub(crate) fn size(inputs: usize, outputs: usize) -> usize {
         (inputs + 1) * outputs
     }
@@ -102,7 +118,7 @@ impl Perceptron {
         }
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub(crate) fn size(inputs: usize, hidden: usize, outputs: usize) -> usize {
         Linear::size(inputs, hidden) + Linear::size(hidden, outputs)
     }
@@ -116,7 +132,7 @@ impl Perceptron {
         relu(self.hidden.forward(x))
     }
 
-    /// Has the last layer start from these biases.
+    /// Replaces the biases of the last layer.
     pub(crate) fn set_output_bias(&mut self, bias: Vec<f32>) {
         let shape = [bias.len()];
         let device = self.output.device().autodiff();
@@ -128,16 +144,16 @@ impl Perceptron {
         self.output.device()
     }
 
-    /// The last layer.
+    /// Weights and biases of the last layer.
     pub(crate) fn output(&self) -> (Tensor<2>, Tensor<1>) {
         (self.output.weight.val(), self.output.bias.val())
     }
 }
 
-/// A two-dimensional convolution, or the transpose of one, which enlarges an image.
+/// A two-dimensional convolution, or a transposed one.
 #[derive(Module, Debug)]
 pub(crate) struct Convolution {
-    /// Outputs x inputs x rows x columns; inputs x outputs x rows x columns of a transposed one.
+    /// Outputs x inputs x rows x columns; inputs x outputs x rows x columns if transposed.
     weight: Param<Tensor<4>>,
     bias: Param<Tensor<1>>,
     #[module(skip)]
@@ -146,7 +162,7 @@ pub(crate) struct Convolution {
     transposed: bool,
 }
 
-/// The square that a convolution sees at once, and how it moves.
+/// The kernel of a convolution: square.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) side: usize,
@@ -181,7 +197,7 @@ impl Convolution {
         window: Window,
         transposed: bool,
     ) -> Self {
-        // Also where this is transposed, as in PyTorch: the fan-in is that of the convolution.
+        // Also if transposed, as in PyTorch: the fan-in is that of the convolution.
         let fan_in = channels[1] * window.side * window.side;
         let shape = [channels[0], channels[1], window.side, window.side];
         Self {
@@ -192,7 +208,7 @@ impl Convolution {
         }
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub(crate) fn size(inputs: usize, outputs: usize, window: Window) -> usize {
         (inputs * window.side * window.side + 1) * outputs
     }

@@ -1,4 +1,4 @@
-//! The three networks of a conditional variational autoencoder, and one pass through them.
+//! The three networks of a conditional variational autoencoder, and their forward pass.
 
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, softmax};
@@ -31,7 +31,7 @@ enum Generator {
     Convolutional(Decoder),
 }
 
-/// The two terms of the evidence lower bound, summed over a batch.
+/// The terms of the evidence lower bound, summed over a batch.
 #[derive(Debug)]
 pub(crate) struct Terms {
     /// The negative log-likelihood of the pixels, given a sample of the latent class.
@@ -69,15 +69,15 @@ impl Network {
         Self { posterior, prior, decoder }
     }
 
-    /// Has the decoder start from these logits of the pixels, if it is a perceptron: a convolution has no
-    /// bias for each pixel.
+    /// Sets the biases of the decoder's last layer to these logits of the pixels, if it is a perceptron: a
+    /// convolution has no bias for each pixel.
     pub(crate) fn set_decoder_bias(&mut self, logits: Vec<f32>) {
         if let Generator::Mlp(network) = &mut self.decoder {
             network.set_output_bias(logits);
         }
     }
 
-    /// The number of parameters that [`new`](Self::new) makes.
+    /// The number of parameters.
     pub(crate) fn size(config: &NetworkConfig) -> usize {
         let NetworkConfig { image, conditions, latent_classes: classes, prior_hidden, .. } =
             *config;
@@ -122,7 +122,7 @@ impl Network {
         }
     }
 
-    /// One pass over a batch, with this Gumbel noise.
+    /// The forward pass over a batch, with this Gumbel noise.
     pub(crate) fn terms(&self, inputs: &Inputs, noise: Tensor<2>, temperature: f32) -> Terms {
         let posterior = without_traces(self.posterior(inputs));
         let prior = self.prior.forward(inputs.conditions.clone());
@@ -134,11 +134,11 @@ impl Network {
     }
 }
 
-/// What goes into the networks.
+/// The inputs of the networks for a batch.
 #[derive(Debug)]
 pub(crate) struct Inputs {
-    /// For each example its pixels, from 0 to 1, and behind them its condition: one number for each value
-    /// that it can have, or as many numbers as there are pixels for a convolution.
+    /// For each example its pixels, from 0 to 1, followed by its one-hot condition; for a convolution each
+    /// of its values is repeated to a constant channel.
     input: Tensor<2>,
     /// The conditions, one-hot.
     conditions: Tensor<2>,
@@ -146,7 +146,7 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Of these examples. They have been checked against the configuration.
+    /// The examples have been checked against the configuration.
     pub(crate) fn gather(
         config: &NetworkConfig,
         examples: &Examples<'_>,

@@ -83,6 +83,7 @@ pub trait Losses: Clone + Debug + Default + Serialize + DeserializeOwned {
     fn add(&mut self, batch: &Self);
 
     /// The mean over this number of examples.
+    #[must_use]
     fn mean(&self, examples: usize) -> Self;
 }
 

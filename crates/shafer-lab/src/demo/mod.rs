@@ -1,4 +1,4 @@
-//! `shafer demo`: what the method does, on networks that are part of the program.
+//! `shafer demo`: shows the method on trained networks that are built into the program.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use crate::page::escaped;
 use crate::page::figures::{document, figure_sections};
 use crate::terminal::{Colours, distributions};
 
-/// As in the paper's figure.
+/// The number of samples in the paper's figure.
 const SAMPLES: usize = 25;
 const TITLE: &str = "Sparse without losing modes";
 const METHODS: [&str; 3] = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
@@ -33,17 +33,17 @@ struct Page<'a> {
     sections: &'a str,
 }
 
-/// What the demo shows.
+/// The results of the demo.
 #[derive(Serialize)]
 pub(crate) struct Demo {
     pub(crate) report: PathBuf,
     pub(crate) figures: Vec<PathBuf>,
     pub(crate) networks: Vec<Network>,
-    /// Made-up pedestrians, and what a network makes of them.
+    /// Synthetic pedestrians with their predictions.
     pub(crate) pedestrians: Vec<Exemplar>,
 }
 
-/// What became of one network.
+/// The results of one network.
 #[derive(Serialize)]
 pub(crate) struct Network {
     data_set: String,
@@ -51,7 +51,7 @@ pub(crate) struct Network {
     exemplar: images::Exemplar,
 }
 
-/// Reads the networks, measures them, and writes the report into a folder.
+/// Evaluates the networks and writes the report into a folder.
 pub(crate) fn demo(out: &Path) -> Result<Demo> {
     let results = images::demo_results(SAMPLES)?;
     let figures: Vec<(&ImageResults, Vec<Figure>)> =
@@ -73,7 +73,7 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
     let claim = claim(&results);
     let pedestrians = crossing()?;
     let note =
-        "Six pedestrians who cross, made up by formulas; the network was trained on real ones.";
+        "Six synthetic pedestrians with crossing paths; the network was trained on real ones.";
     let figure: Vec<Figure> = paths(&pedestrians, note).into_iter().collect();
     files.extend(write_figures(out, &figure, "pedestrians-")?);
     let _ = write!(
@@ -95,14 +95,14 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
     Ok(Demo { report, figures: files, networks, pedestrians })
 }
 
-/// The classes of the target that a method drops.
+/// The target classes that a method drops.
 fn missed(bars: &QueryBars, method: &str) -> Vec<usize> {
     let Some(found) = bars.methods.get(method) else { return Vec::new() };
     let pairs = bars.target.iter().zip(&found.probabilities).enumerate();
     pairs.filter(|(_, (target, p))| **target > 0.0 && **p == 0.0).map(|(class, _)| class).collect()
 }
 
-/// Whether a method keeps the classes of the target and no others.
+/// Whether a method keeps exactly the target classes.
 fn is_exact(bars: &QueryBars, method: &str) -> bool {
     bars.methods.get(method).is_some_and(|found| {
         bars.target
@@ -119,7 +119,7 @@ fn numbers(classes: &[usize]) -> String {
     classes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What the panels show, counted.
+/// The sentence above the panels, with counts over all of them.
 fn claim(results: &[ImageResults]) -> String {
     let panels: Vec<&QueryBars> = results
         .iter()
@@ -129,8 +129,8 @@ fn claim(results: &[ImageResults]) -> String {
     let exact = |method| panels.iter().filter(|bars| is_exact(bars, method)).count();
     let lossy = |method| panels.iter().filter(|bars| !missed(bars, method).is_empty()).count();
     format!(
-        "Of {} panels, {EVIDENTIAL} keeps exactly the classes of the target in {}, {SPARSEMAX} in {}. \
-         {EVIDENTIAL} misses a class of the target in {}, {SPARSEMAX} in {}.",
+        "In {1} of {0} panels, {EVIDENTIAL} keeps exactly the target classes; {SPARSEMAX} in {2}. \
+         Evidential misses a target class in {3} panels, {SPARSEMAX} in {4}.",
         panels.len(),
         exact(EVIDENTIAL),
         exact(SPARSEMAX),
@@ -139,7 +139,7 @@ fn claim(results: &[ImageResults]) -> String {
     )
 }
 
-/// Wrong samples, and classes of the target that are missed, by query and method.
+/// Wrong samples and missed target classes, by query and method.
 fn errors_table(results: &ImageResults) -> String {
     let mut table = format!(
         "<table><thead><tr><th>query</th><th>method</th><th>wrong of {SAMPLES} samples</th>\
@@ -162,7 +162,7 @@ fn errors_table(results: &ImageResults) -> String {
 }
 
 impl Demo {
-    /// As a person at a terminal wants it.
+    /// The text for the terminal.
     pub(crate) fn text(&self, colours: Colours) -> String {
         let mut text = String::new();
         for network in &self.networks {
@@ -171,8 +171,8 @@ impl Demo {
         text += &self.pedestrians_text();
         let _ = writeln!(
             text,
-            "Classes are named by what a classifier takes their images for.\nThe report has images, \
-             samples and paths:\n{}",
+            "A classifier names the classes by their images.\nThe report has images, samples and \
+             paths:\n{}",
             self.report.display()
         );
         text
@@ -187,7 +187,7 @@ impl Demo {
             if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") }
         };
         format!(
-            "Pedestrians, {} who cross: of {} modes, {EVIDENTIAL} keeps {}, {SPARSEMAX} {}\n\n",
+            "{} crossing pedestrians: of {} modes, {EVIDENTIAL} keeps {}, {SPARSEMAX} {}\n\n",
             self.pedestrians.len(),
             self.pedestrians.first().map_or(0, |pedestrian| pedestrian.paths.len()),
             kept(EVIDENTIAL),
@@ -212,14 +212,14 @@ impl Network {
                 .iter()
                 .filter_map(|method| Some((*method, &bars.methods.get(*method)?.probabilities[..])))
                 .collect();
-            let title = format!("{}, asked for {query}", title(&self.data_set));
+            let title = format!("{}, query: {query}", title(&self.data_set));
             text += &distributions(&title, &labels, &rows, colours);
             let wrong = METHODS.iter().filter_map(|method| {
                 let bars = bars.methods.get(*method)?;
                 Some(format!("{method} {}", bars.wrong_samples?))
             });
             let wrong: Vec<String> = wrong.collect();
-            let _ = writeln!(text, "of {SAMPLES} samples, wrong: {}", wrong.join(", "));
+            let _ = writeln!(text, "wrong of {SAMPLES} samples: {}", wrong.join(", "));
             let missed =
                 METHODS.map(|method| format!("{method} {}", numbers(&missed(bars, method))));
             let _ = writeln!(text, "target classes missed: {}\n", missed.join("; "));

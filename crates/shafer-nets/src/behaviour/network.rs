@@ -1,4 +1,4 @@
-//! The networks of the predictor, and one pass through them.
+//! The networks of the predictor, and their forward pass.
 
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, softmax};
@@ -11,21 +11,21 @@ use crate::layers::{Initialiser, Linear, Perceptron};
 use crate::recurrent::{Driven, Lstm, hidden};
 use crate::weights::tensor;
 
-/// The numbers of a state.
+/// Values of a state.
 const STATE: usize = 6;
-/// The numbers of a velocity.
+/// Values of a velocity.
 const ACTION: usize = 2;
 
-/// Everything that is trained.
+/// All networks.
 ///
-/// Trajectron++ weighs the encodings of different kinds of edges by additive attention. There is one kind
-/// here, so its weight is 1 whatever the attention says: it has no parameters.
+/// Trajectron++ weighs the encodings of different kinds of edges by additive attention. Here is one kind,
+/// whose weight is always 1, so the attention is left out.
 #[derive(Module, Debug)]
 pub struct Network {
     history: Lstm,
     edges: Lstm,
-    /// From the state at present to the hidden and the cell state before the future, in the direction of
-    /// time; against it they are 0.
+    /// From the present state to the initial hidden and cell state of the forward network over the future;
+    /// those of the backward network are 0.
     future_hidden: Linear,
     future_cell: Linear,
     future_forward: Lstm,
@@ -34,16 +34,16 @@ pub struct Network {
     posterior: Linear,
     decoder_hidden: Linear,
     decoder_cell: Linear,
-    /// From the state at present to what the decoder takes for the velocity before its first step.
+    /// From the present state to the decoder's input at its first step, in place of the previous velocity.
     first_action: Linear,
     decoder: Lstm,
     mixture: Linear,
 }
 
-/// The terms of the objective, averaged over a inputs.
+/// The terms of the objective, averaged over a batch.
 #[derive(Debug)]
 pub(crate) struct Terms {
-    /// The logarithm of the density of the future, given a sample of the latent variables.
+    /// The log-density of the future, given a sample of the latent variables.
     pub(crate) log_likelihood: Tensor<1>,
     /// KL(q || p) of each variable.
     pub(crate) kl: Tensor<1>,
@@ -51,7 +51,7 @@ pub(crate) struct Terms {
     pub(crate) information: Tensor<1>,
 }
 
-/// The decoder before its first step.
+/// The decoder between two steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoding {
     cell: Driven,
@@ -81,7 +81,7 @@ impl Network {
         }
     }
 
-    /// The number of parameters that [`new`](Self::new) makes.
+    /// The number of parameters.
     pub(crate) fn size(config: &NetworkConfig) -> usize {
         let Sizes { history, future, edges, hidden, x, latent, decoder, gaussians } =
             Sizes::of(config);
@@ -109,7 +109,7 @@ impl Network {
         Tensor::cat(vec![history, edges], 1)
     }
 
-    /// Where its parameters are.
+    /// The device of the parameters.
     pub(crate) fn device(&self) -> Device {
         self.mixture.device()
     }
@@ -146,14 +146,14 @@ impl Network {
         }
     }
 
-    /// Goes one step: what the mixture of its velocities is made of. The velocity that then comes is the
-    /// next to be handed in.
+    /// The raw parameters of the mixture of velocities at the next step. The velocity of that step is then
+    /// given to [`Decoding::act`].
     pub(crate) fn step(&self, decoding: &mut Decoding) -> Tensor<2> {
         decoding.state = decoding.cell.step(decoding.action.clone(), decoding.state.clone());
         self.mixture.forward(decoding.cell.hidden(&decoding.state))
     }
 
-    /// One pass over a inputs.
+    /// The forward pass over a batch.
     pub(crate) fn terms(
         &self,
         inputs: &Inputs,
@@ -203,24 +203,24 @@ impl Network {
     }
 }
 
-/// The entropy of the mean of distributions less the mean of their entropies, over all variables:
+/// The entropy of the mean distribution minus the mean entropy, summed over the variables, for
 /// rows x variables x classes.
 fn information(log_p: Tensor<3>) -> Tensor<1> {
     let rows = log_p.dims()[0] as f64;
     let p = log_p.clone().exp();
     let mean = p.clone().mean_dim(0);
-    // What no row has takes no part; the logarithm must still be finite.
+    // A class without probability contributes 0; its logarithm must be finite.
     let of_mean = -(mean.clone() * mean.clamp_min(1e-30).log()).sum();
     of_mean + (p * log_p).sum().div_scalar(rows)
 }
 
 impl Decoding {
-    /// Hands in the velocity that came.
+    /// Sets the velocity of the step, the input of the next.
     pub(crate) fn act(&mut self, action: Tensor<2>) {
         self.action = action;
     }
 
-    /// With these rows.
+    /// Selects rows.
     pub(crate) fn rows(&self, rows: &Tensor<1, burn::tensor::Int>) -> Self {
         let select = |tensor: &Tensor<2>| tensor.clone().select(0, rows.clone());
         Self {
@@ -257,17 +257,17 @@ impl Sizes {
     }
 }
 
-/// What is known of pedestrians, step after step, as the networks see it.
+/// Observations in the units of the networks, step by step.
 #[derive(Debug)]
 pub(crate) struct Seen {
     history: Vec<Tensor<2>>,
     edges: Vec<Tensor<2>>,
-    /// 1 for those who were there at a step; `None` if all were.
+    /// 1 for rows whose history has the step, 0 for others; `None` if all have it.
     known: Vec<Option<Tensor<2>>>,
     pub(crate) present: Tensor<2>,
 }
 
-/// As the networks see it.
+/// A state in the units of the networks.
 fn scaled(state: [f32; STATE], config: &NetworkConfig) -> [f32; STATE] {
     let [p, v, a] = [config.position_scale, config.velocity_scale, config.acceleration_scale]
         .map(|scale| scale as f32);
@@ -314,7 +314,7 @@ impl Seen {
     }
 }
 
-/// What goes into the networks in training.
+/// The inputs of the networks for a batch of a training.
 #[derive(Debug)]
 pub(crate) struct Inputs {
     seen: Seen,
@@ -346,11 +346,11 @@ impl Inputs {
     }
 }
 
-/// The random numbers of a pass.
+/// The random numbers of a forward pass.
 #[derive(Debug)]
 pub(crate) struct Noise {
     /// Rows x logits.
     pub(crate) gumbel: Tensor<2>,
-    /// For each step, what [`mixture::sample`] takes.
+    /// For each step, the argument of [`mixture::sample`].
     pub(crate) feedback: Vec<Vec<[f32; 3]>>,
 }

@@ -1,4 +1,4 @@
-//! What is computed, for each backend.
+//! The functions, for each backend.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
@@ -20,7 +20,7 @@ impl AdamStep {
     pub(crate) const BETA2: f32 = 0.999;
     pub(crate) const EPSILON: f32 = 1e-8;
 
-    /// Of the step number `t`, counted from 1.
+    /// For step `t`, counted from 1.
     pub(crate) fn new(learning_rate: f64, t: u64) -> Self {
         let power = |beta: f64| beta.powf(t as f64);
         Self {
@@ -40,15 +40,15 @@ pub(crate) struct NesterovStep {
     pub(crate) decay: f32,
 }
 
-/// Numbers up to this are traces: a weight and a pixel may be multiplied by them and the product still be a
-/// normal number, but beside others they are nothing.
+/// Magnitudes up to this count as 0: they are negligible in sums, and far enough from the subnormal numbers
+/// that products with a weight and a pixel are normal.
 pub(crate) const TRACE: f32 = 1e-30;
 
 /// The operations of this module on the tensors of one backend.
-#[backend_extension(Flex)]
+#[backend_extension(Flex, Cube: cfg(feature = "gpu"))]
 pub(crate) trait Kernels: Backend {
-    /// The negative log-likelihood of `target` under Bernoulli variables with these logits, summed, as
-    /// a tensor of one element; and its gradient with respect to the logits.
+    /// The negative log-likelihood of `target` under Bernoulli variables with these logits, summed to one
+    /// element, and its gradient with respect to the logits.
     fn bernoulli(
         logits: FloatTensor<Self>,
         target: FloatTensor<Self>,
@@ -56,8 +56,8 @@ pub(crate) trait Kernels: Backend {
         composed::bernoulli::<Self>(logits, target)
     }
 
-    /// See [`lstm`](super::lstm): the state, and what its gradient is computed from: the four gates and the
-    /// hyperbolic tangent of the cell, side by side.
+    /// See [`lstm`](super::lstm). Returns the state, and for the backward pass the four gates and the
+    /// hyperbolic tangent of the cell, concatenated.
     fn lstm(
         gates: FloatTensor<Self>,
         state: FloatTensor<Self>,
@@ -65,8 +65,8 @@ pub(crate) trait Kernels: Backend {
         composed::lstm::<Self>(&gates, &state)
     }
 
-    /// The gradients with respect to the gates and the state before, from that with respect to the state,
-    /// what [`lstm`](Self::lstm) kept, and the state before.
+    /// The gradients with respect to the gates and the previous state, from the gradient with respect to the
+    /// state, the second result of [`lstm`](Self::lstm), and the previous state.
     fn lstm_backward(
         gradient: FloatTensor<Self>,
         kept: FloatTensor<Self>,
@@ -75,7 +75,7 @@ pub(crate) trait Kernels: Backend {
         composed::lstm_backward::<Self>(&gradient, &kept, &state)
     }
 
-    /// See [`without_traces`](super::without_traces): the same for values and for gradients.
+    /// See [`without_traces`](super::without_traces); used for values and for gradients.
     fn drop_traces(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
         composed::drop_traces::<Self>(tensor)
     }
@@ -89,7 +89,7 @@ pub(crate) trait Kernels: Backend {
         composed::sgd::<Self>(parameter, gradient, rate)
     }
 
-    /// A step of Adam: the parameter and both moments after it.
+    /// A step of Adam: the updated parameter and moments.
     fn adam(
         parameter: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
@@ -100,7 +100,7 @@ pub(crate) trait Kernels: Backend {
         composed::adam::<Self>(parameter, gradient, first, second, step)
     }
 
-    /// A step with Nesterov momentum: the parameter and the velocity after it.
+    /// A step with Nesterov momentum: the updated parameter and velocity.
     fn nesterov(
         parameter: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
@@ -110,6 +110,9 @@ pub(crate) trait Kernels: Backend {
         composed::nesterov::<Self>(parameter, gradient, velocity, step)
     }
 }
+
+#[cfg(feature = "gpu")]
+impl Kernels for burn::backend::Cube {}
 
 /// A step of gradient descent.
 pub(crate) fn sgd<const D: usize>(
@@ -121,7 +124,7 @@ pub(crate) fn sgd<const D: usize>(
     Tensor::from_dispatch(<Dispatch as Kernels>::sgd(parameter, gradient, rate))
 }
 
-/// A step of Adam: the parameter and its two moments after it. The moments are flat.
+/// A step of Adam: the updated parameter and moments. The moments are flat.
 pub(crate) fn adam<const D: usize>(
     parameter: Tensor<D>,
     gradient: Tensor<D>,
@@ -140,7 +143,7 @@ pub(crate) fn adam<const D: usize>(
     (parameter, [first, second].map(Tensor::from_dispatch))
 }
 
-/// A step with Nesterov momentum: the parameter and its velocity after it. The velocity is flat.
+/// A step with Nesterov momentum: the updated parameter and velocity. The velocity is flat.
 pub(crate) fn nesterov<const D: usize>(
     parameter: Tensor<D>,
     gradient: Tensor<D>,

@@ -1,4 +1,4 @@
-//! A classifier that labels the decoded images of latent classes.
+//! Labels the images of latent classes with a classifier.
 
 use anyhow::{Context as _, Result};
 use shafer_data::dataset::ImageSet;
@@ -7,20 +7,20 @@ use shafer_nets::{Classifier, Cvae};
 use super::record::{Judgement, LatentClass};
 use crate::drawing::Image;
 
-/// A classifier with the names of its classes.
+/// A classifier and the data set that names its classes.
 pub(crate) struct Judge<'a> {
     classifier: Classifier,
     set: &'a ImageSet,
 }
 
 impl<'a> Judge<'a> {
-    /// From the bytes of its weights.
+    /// Loads the weights from the bytes of a safetensors file.
     pub(crate) fn new(weights: &[u8], set: &'a ImageSet) -> Result<Self> {
         let classifier = Classifier::from_safetensors(weights)?;
         Ok(Self { classifier, set })
     }
 
-    /// The decoded image of each latent class, with its predicted label.
+    /// The decoded image of each latent class, with its label.
     pub(crate) fn latents(&self, cvae: &Cvae) -> Result<Vec<LatentClass>> {
         let [_, width] = cvae.config().image;
         cvae.decode()

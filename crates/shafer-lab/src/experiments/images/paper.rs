@@ -1,4 +1,4 @@
-//! Facts of the paper's experiments with images.
+//! Facts about the paper's image experiments, to show beside ours.
 //!
 //! Itkina et al., "Evidential Sparsification of Multimodal Latent Spaces in Conditional Variational
 //! Autoencoders", `NeurIPS` 2020.
@@ -12,7 +12,7 @@ pub(super) enum DataSet {
 }
 
 impl DataSet {
-    /// By its name, however it is spelt.
+    /// By its name in any common spelling.
     pub(super) fn named(name: &str) -> Option<Self> {
         let letters: String =
             name.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_lowercase();
@@ -40,7 +40,7 @@ impl DataSet {
         }
     }
 
-    /// The number of the paper's figure that one of ours stands beside.
+    /// The number of the paper's figure that corresponds to one of ours.
     pub(super) fn figure(self, name: &str) -> Option<u8> {
         let numbers = match self {
             Self::Mnist => [Some(2), Some(3), Some(7), Some(6)],
