@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use askama::Template;
 use serde::Serialize;
 
 use crate::atomic;
@@ -14,15 +15,23 @@ use crate::drawing::{Figure, write_figures};
 use crate::experiments::images::{self, ImageResults, QueryBars, title};
 use crate::experiments::pedestrians::{Exemplar, crossing, paths};
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
+use crate::page::escaped;
 use crate::page::figures::{document, figure_sections};
-use crate::page::{escaped, filled};
 use crate::terminal::{Colours, distributions};
 
 /// The number of samples in the paper's figure.
 const SAMPLES: usize = 25;
 const TITLE: &str = "Sparse without losing modes";
-const PAGE: &str = include_str!("page.html");
 const METHODS: [&str; 3] = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
+
+#[derive(Template)]
+#[template(path = "demo/page.html")]
+struct Page<'a> {
+    title: &'a str,
+    claim: &'a str,
+    /// Markup.
+    sections: &'a str,
+}
 
 /// The results of the demo.
 #[derive(Serialize)]
@@ -72,8 +81,8 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
         "<section class=\"set\"><h2>Pedestrians: where they go</h2></section>\n{}",
         figure_sections("pedestrians", &figure, |_| None)?
     );
-    let body = filled!(PAGE, &[("title", TITLE), ("claim", &claim), ("sections", &sections)]);
-    let page = document("demo", TITLE, &body);
+    let body = Page { title: TITLE, claim: &claim, sections: &sections }.render()?;
+    let page = document("demo", TITLE, &body)?;
     let report = out.join("report.html");
     atomic::write(&report, page.as_bytes())?;
     let networks = results
