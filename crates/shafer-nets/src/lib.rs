@@ -61,6 +61,7 @@
 //! | images as grids of codes | [`vqvae`]; [`ColourImages`], [`ByteImages`] |
 //! | judging such images | [`wide_residual`] |
 //! | pedestrians | [`behaviour`]: a predictor and its metrics |
+//! | grids of codes | [`pixel_cnn`]: a gated PixelCNN and its sampler |
 //! | data | [`Examples`]: images of bytes with labels, borrowed |
 //! | training | [`Trainer`], [`Step`]; [`training::Model`] for a network of your own |
 //! | devices | [`device()`], [`cpu`], [`Device`] |
@@ -89,6 +90,7 @@
 //! 25 minutes of CPU time to compile. `cargo xtask gpu` tests it.
 
 pub mod behaviour;
+pub mod pixel_cnn;
 pub mod training;
 pub mod vqvae;
 pub mod wide_residual;
