@@ -104,8 +104,7 @@ fn while_a_mirror_is_slow() {
     let mut child = start(folder.path(), &arguments);
     let part = folder.path().join("mnist/train-images-idx3-ubyte.gz.part");
     wait_until("nothing came", || std::fs::read(&part).is_ok_and(|part| part == b"beginning"));
-    let expected = "shafer: interrupted; what has been fetched is kept, and the same command goes on \
-                    from there\n";
+    let expected = "shafer: interrupted; downloaded data is kept: run the same command to resume\n";
     assert_eq!(stop(&mut child), expected);
     server.join().unwrap();
     assert!(part.exists());
