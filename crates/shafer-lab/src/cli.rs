@@ -165,6 +165,7 @@ impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = self.logits.as_ref().or(self.features.as_ref());
         match named {
+            Some(name) if name == "-" => f.write_str("standard input"),
             Some(name) => Path::new(name).display().fmt(f),
             None => f.write_str("input"),
         }

@@ -29,8 +29,8 @@ use crate::stream::Rows;
 use crate::terminal::Colours;
 use crate::words::counted;
 use crate::{
-    behaviour, columns, compare, data, demo, interrupt, output, report, reproduce, sparsify,
-    terminal,
+    behaviour, columns, compare, data, demo, interrupt, memory, output, report, reproduce,
+    sparsify, terminal,
 };
 
 /// Runs the command.
@@ -292,6 +292,8 @@ fn run_heads(cli: &Cli, arguments: &Heads) -> Result<()> {
 }
 
 fn run_demo(cli: &Cli, out: &Path) -> Result<()> {
+    const NETWORKS: usize = 64 << 20;
+    memory::check(NETWORKS, "the networks of the demo")?;
     let demo = demo::demo(out)?;
     if cli.json {
         print_json(&demo)
@@ -343,6 +345,7 @@ fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
 }
 
 fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
+    const NETWORK: usize = 32 << 20;
     let methods = match &arguments.methods[..] {
         [] => &[EVIDENTIAL.parse()?],
         methods => methods,
@@ -356,6 +359,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
             output::check(&inputs, path, kind, arguments.force)?;
         }
     }
+    memory::check(NETWORK, "the network and its predictions")?;
     let forecaster = behaviour::Forecaster::new(&behaviour::Request {
         scene: &arguments.scene,
         rate: arguments.fps,
@@ -449,8 +453,7 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => {
             let reader = shafer_data::open_with(&Location::parse(logits), &input.table_options())?;
-            columns::check_classes(&*reader)
-                .with_context(|| Path::new(logits).display().to_string())?;
+            columns::check_classes(&*reader).with_context(|| input.to_string())?;
             reader
         }
         (None, Some(model), Some(features)) => {
