@@ -205,7 +205,7 @@ pub(crate) struct Sparsify {
     pub(crate) method: MethodArgs,
 }
 
-/// Explain one row: the evidence for and against each class, and what is kept
+/// Explain one row: the evidence for and against each class, and the kept classes
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
