@@ -13,12 +13,17 @@ use std::time::Instant;
 const HELP: &str = "\
 Usage: cargo xtask interop
        cargo xtask picture
+       cargo xtask gpu
        cargo xtask check [STEP...]
 
 interop: exchanges files with NumPy, SciPy, safetensors and pyarrow in both directions. The first run
 installs them into target/interop-venv; PYTHON selects the python3 for it.
 
 picture: draws docs/compare.png with Chromium; CHROMIUM is its path if it is not in /usr/bin.
+
+gpu: builds shafer-nets with the feature gpu, and compares training steps on the GPU with those on the
+CPU. It needs a Vulkan driver; Mesa's lavapipe, which computes on the CPU, is enough. The first run
+takes 25 minutes of CPU time to compile, into target/gpu.
 
 check: runs the steps of CI in this order, or only the given STEPs.
 ";
@@ -113,6 +118,7 @@ fn main() -> ExitCode {
         Some(("check", wanted)) => check(wanted),
         Some(("interop", [])) => interop(),
         Some(("picture", [])) => picture::draw(),
+        Some(("gpu", [])) => gpu(),
         _ => {
             eprint!("{HELP}");
             for (name, purpose, ..) in STEPS {
@@ -166,6 +172,16 @@ fn interop() -> Result<(), String> {
     run(cargo().arg("build").args(package).args(["--example", "convert"]))?;
     let script = root.join("crates/shafer-data/tests/interop/check.py");
     run(Command::new(&python).arg(script).arg(target("debug/examples/convert")?))
+}
+
+/// Tests the networks on a GPU.
+fn gpu() -> Result<(), String> {
+    let package = ["-p", "shafer-nets", "--features", "gpu", "--locked"];
+    // Without optimisation and debug information, which take longer to make than they save.
+    let profile = ["--profile", "dev", "--test", "gpu", "--", "--nocapture"];
+    let environment =
+        [("CARGO_TARGET_DIR", target("gpu")?), ("CARGO_PROFILE_DEV_DEBUG", "false".into())];
+    run(cargo().arg("test").args(package).args(profile).envs(environment))
 }
 
 /// An absolute path in the target folder.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 use shafer_data::{BiasChoice, Delimiter, HeadRequest, Location, Orientation, TableOptions};
 
-use crate::behaviour::{FrameChoice, FrameRate, SceneChoice, Units};
+use crate::experiments;
 use crate::method::{Choice, MethodArgs};
-use crate::reproduce::{Experiment, Preset};
+use crate::predict::{FrameChoice, FrameRate, Units};
 
 /// Makes the categorical distributions of trained networks sparse without losing their modes.
 ///
@@ -433,23 +433,22 @@ Examples:
   shafer reproduce behaviour --weights shafer-runs/behaviour-paper --set samples=500 --out fewer")]
 pub(crate) struct Reproduce {
     /// The experiment
-    #[arg(value_enum)]
-    pub(crate) experiment: Experiment,
+    #[arg(value_parser = experiments::names())]
+    pub(crate) experiment: String,
 
-    /// The size of the experiment
-    #[arg(long, value_enum, default_value_t = Preset::Paper)]
-    pub(crate) preset: Preset,
+    /// The configuration of the experiment
+    #[arg(long, value_parser = experiments::preset_names(), default_value = "paper")]
+    pub(crate) preset: String,
 
     /// The number of trainings, with the seeds 0, 1 and so on
     #[arg(long, value_name = "N")]
     pub(crate) seeds: Option<u64>,
 
-    /// behaviour: the test scene; the networks are trained on the others [default: eth]
-    #[arg(long, value_enum, value_name = "SCENE")]
-    pub(crate) scene: Option<SceneChoice>,
+    #[command(flatten)]
+    pub(crate) options: experiments::Options,
 
-    /// behaviour: evaluate the networks of the run in this folder instead of training; its network and
-    /// training settings must be the same
+    /// Use the networks that the run in this folder trained, with the same configuration of network and
+    /// training, instead of training
     #[arg(long, value_name = "DIR")]
     pub(crate) weights: Option<PathBuf>,
 
@@ -464,6 +463,15 @@ pub(crate) struct Reproduce {
     /// Search this folder for data sets first
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+
+    /// Where to train: cpu, or gpu in a program built with the feature `gpu` [default: the variable
+    /// `SHAFER_DEVICE`, or else cpu]
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<String>,
+
+    /// Accept data that differs from the known checksums; the run and its results record it
+    #[arg(long)]
+    pub(crate) own_data: bool,
 }
 
 /// Predict where the pedestrians of a scene go

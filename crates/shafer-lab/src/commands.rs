@@ -14,7 +14,6 @@ use shafer_data::{
     RowWriter, TensorInfo,
 };
 
-use crate::behaviour::{FrameChoice, JsonPredictions, KeptCounts, PredictionFile};
 use crate::cli::{Cli, Command, Compare, Explain, Heads, Input, Predict, Reproduce, Sparsify};
 use crate::columns::Taken;
 use crate::explain::Explainer;
@@ -22,15 +21,15 @@ use crate::head::HeadReader;
 use crate::method::{Choice, EVIDENTIAL};
 use crate::one_row::one_row;
 use crate::output::Source;
+use crate::predict::{FrameChoice, JsonPredictions, KeptCounts, PredictionFile};
 use crate::progress::Progress;
-use crate::reproduce::Experiment;
 use crate::sparsify::Output;
 use crate::stream::Rows;
 use crate::terminal::Colours;
 use crate::words::counted;
 use crate::{
-    behaviour, columns, compare, data, demo, interrupt, memory, output, report, reproduce,
-    sparsify, terminal,
+    columns, compare, data, demo, experiments, interrupt, memory, output, predict, sparsify,
+    terminal,
 };
 
 /// Runs the command.
@@ -305,36 +304,30 @@ fn run_demo(cli: &Cli, out: &Path) -> Result<()> {
 }
 
 fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
-    let mut changes = arguments.changes.clone();
-    let mut name = format!("{}-{}", arguments.experiment.name(), arguments.preset.name());
-    let is_behaviour = arguments.experiment == Experiment::Behaviour;
-    if let Some(scene) = arguments.scene {
-        if !is_behaviour {
-            bail!("--scene applies to behaviour only, not to {}", arguments.experiment.name());
-        }
-        // First, so that an explicit --set takes precedence.
-        changes.insert(0, scene.change());
-        let _ = write!(name, "-{}", scene.name());
+    let experiment = experiments::find(&arguments.experiment)?;
+    let mut name = format!("{}-{}", experiment.name, arguments.preset);
+    let mut changes = Vec::new();
+    for meaning in arguments.options.meanings(experiment)? {
+        let _ = write!(name, "-{}", meaning.suffix);
+        changes.push(meaning.change);
     }
-    if arguments.weights.is_some() && !is_behaviour {
-        bail!("--weights applies to behaviour only, not to {}", arguments.experiment.name());
-    }
+    // Last, so that an explicit --set takes precedence.
+    changes.extend_from_slice(&arguments.changes);
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("shafer-runs").join(name));
-    let request = reproduce::Request {
-        experiment: arguments.experiment,
-        preset: arguments.preset,
+    let device = arguments.device.clone().or_else(|| std::env::var("SHAFER_DEVICE").ok());
+    let device = device.unwrap_or_else(|| experiments::CPU.to_owned());
+    let reproduced = experiments::reproduce(&experiments::Request {
+        experiment,
+        preset: &arguments.preset,
         seeds: arguments.seeds,
         changes: &changes,
         out: &out,
         folders: &data::folders(arguments.data_dir.as_deref()),
+        own_data: arguments.own_data,
         weights: arguments.weights.as_deref(),
+        device: &device,
         quiet: cli.quiet,
-    };
-    let reproduced = if is_behaviour {
-        behaviour::reproduce(&request)?
-    } else {
-        reproduce::reproduce(&request)?
-    };
+    })?;
     if cli.json {
         print_json(&reproduced)
     } else if cli.quiet {
@@ -360,7 +353,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
         }
     }
     memory::check(NETWORK, "the network and its predictions")?;
-    let forecaster = behaviour::Forecaster::new(&behaviour::Request {
+    let forecaster = predict::Forecaster::new(&predict::Request {
         scene: &arguments.scene,
         rate: arguments.fps,
         units: arguments.units,
@@ -377,7 +370,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
     for warning in forecaster.warnings() {
         let _ = writeln!(io::stderr(), "shafer: {}: {warning}", arguments.scene.display());
     }
-    let on_page = if page.is_some() { behaviour::shown_frames(&frames) } else { Vec::new() };
+    let on_page = if page.is_some() { predict::shown(&frames) } else { Vec::new() };
     let mut pictured = Vec::new();
     let mut list = (cli.json && all).then(|| JsonPredictions::new(io::stdout().lock(), true));
     let mut kept = KeptCounts::default();
@@ -402,7 +395,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
     }
     drop(progress);
     if let (Some(mut page), Some(path)) = (page, &arguments.html) {
-        page.write_all(behaviour::prediction_page(&pictured, frames.len())?.as_bytes())
+        page.write_all(predict::page(&pictured, frames.len())?.as_bytes())
             .with_context(|| format!("{}: cannot write", path.display()))?;
         page.commit()?;
     }
@@ -425,12 +418,12 @@ fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
     // Reads all results before drawing any, so that a bad file fails at once.
     let runs = folders
         .iter()
-        .map(|folder| Ok((folder, report::read(folder)?)))
+        .map(|folder| Ok((folder, experiments::read(folder)?)))
         .collect::<Result<Vec<_>>>()?;
     let mut drawn = Vec::new();
     for (folder, results) in runs {
         interrupt::check()?;
-        drawn.push(report::draw(folder, &*results)?);
+        drawn.push(experiments::draw(folder, &*results)?);
     }
     if cli.json {
         return print_json(&drawn);
@@ -438,7 +431,7 @@ fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
     if cli.quiet {
         return Ok(());
     }
-    let line = |run: &report::Drawn| {
+    let line = |run: &experiments::Drawn| {
         let figures = counted(run.figures.len() / 2, "figure");
         format!("{}: {}, {figures}\n", run.data_set, run.report.display())
     };

@@ -1,31 +1,28 @@
 //! The command line tool `shafer`.
 
-mod behaviour;
+mod atomic;
 mod cli;
 mod columns;
 mod commands;
 mod compare;
 mod data;
 mod demo;
-mod experiment;
+mod drawing;
+mod experiments;
 mod explain;
-mod figure;
 mod folder_lock;
 mod groups;
 mod head;
 mod interrupt;
 mod joint;
-mod judge;
 mod many_classes;
 mod memory;
 mod method;
 mod one_row;
 mod output;
 mod page;
-mod paper;
+mod predict;
 mod progress;
-mod report;
-mod reproduce;
 mod sparsify;
 mod stream;
 mod summary;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::behaviour::SVG_MARK;
+use crate::predict::SVG_MARK;
 
 /// The kind of an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

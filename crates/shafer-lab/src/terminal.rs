@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 
 use terminal_size::{Width, terminal_size_of};
 
-use crate::figure::colour::{Colour, of_method};
+use crate::drawing::colour::{Colour, of_method};
 
 /// The width of the terminal; without a terminal, the value of `COLUMNS` or 80.
 pub(crate) fn width() -> usize {

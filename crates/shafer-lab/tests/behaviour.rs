@@ -107,8 +107,8 @@ fn scenes_that_are_none_are_refused_in_one_line() {
         ("\n \n", "bad.txt: has no positions"),
         ("0 1 2", "line 1: has 3 of 4 values"),
         ("0 1 0 0\n10 1 nan 0", "line 2: the position (NaN, 0) is not finite"),
-        ("0 1 0 0\n0 1 1 0", "line 2: pedestrian 1 has a second position in frame 0"),
-        ("0 1 0 0\n3 1 1 0", "line 2: frame 3 is no multiple of 10"),
+        ("0 1 0 0\n0 1 1 0", "line 2: pedestrian 1 has two positions in frame 0"),
+        ("0 1 0 0\n3 1 1 0", "line 2: frame 3 is not a multiple of 10"),
         ("0 1 0 0\n10 1 1e300 0", "must be finite"),
         ("\u{1b}[2J 1 0 0", "is not a number"),
     ] {
@@ -135,7 +135,7 @@ fn an_experiment_needs_its_data_and_its_own_arguments() {
     let found = complaint(folder, &["reproduce", "mnist", "--scene", "eth"]);
     assert_eq!(found, "shafer: --scene applies to behaviour only, not to mnist");
     let found = complaint(folder, &["reproduce", "behaviour", "--scene", "all"]);
-    assert!(found.contains("`shafer data fetch ethucy` gets it"), "{found}");
+    assert!(found.contains("run `shafer data fetch ethucy`"), "{found}");
     let found = complaint(folder, &["reproduce", "behaviour", "--set", "samples=0"]);
     assert!(found.contains("samples is 0"), "{found}");
 }

@@ -55,7 +55,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// A small network with a training long enough to interrupt.
-const SMALL: [&str; 18] = [
+const SMALL: [&str; 19] = [
     "reproduce",
     "mnist",
     "--data-dir",
@@ -72,6 +72,7 @@ const SMALL: [&str; 18] = [
     "fractions=[1.0, 0.5]",
     "--set",
     "training.checkpoints={per_epoch=5}",
+    "--own-data",
     "--quiet",
     "--json",
 ];
@@ -113,7 +114,7 @@ fn a_run_leaves_numbers_figures_and_a_report() {
     for file in ["report.html", "results.parquet", "figures/bars.svg", "figures/samples.png"] {
         assert!(out.join(file).is_file(), "{file}");
     }
-    // Half of the seconds are another configuration.
+    // The folder of a run has one configuration.
     let other = arguments(&["--set", "training.epochs=2", "--out", "run"]);
     assert!(complaint(folder.path(), &other).contains("holds a run with another configuration"));
 }
@@ -184,7 +185,7 @@ fn a_run_that_was_stopped_ends_with_the_same_numbers() {
 
     let mut child = start(folder, &stopped);
     // The classifier is trained; now the networks are.
-    wait_until("nothing was begun", || folder.join("stopped/classifier.safetensors").exists());
+    wait_until("nothing was begun", || trainings.join("classifier.json").exists());
     std::thread::sleep(Duration::from_millis(100));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -216,6 +217,23 @@ fn a_training_that_diverges_is_kept_and_the_others_go_on() {
 }
 
 #[test]
+fn data_that_differs_is_refused_or_recorded() {
+    let folder = folder();
+    let folder = folder.path();
+    let mut run = arguments(&["--set", "training.epochs=1", "--out", "run"]);
+    json(folder, &run);
+    let recorded: Value =
+        serde_json::from_slice(&std::fs::read(folder.join("run/run.json")).unwrap()).unwrap();
+    assert_eq!(recorded["config"]["own_data"], true);
+    assert_eq!(numbers(&folder.join("run/results.json"))["config"]["own_data"], true);
+    run.retain(|argument| *argument != "--own-data");
+    let said = complaint(folder, &run);
+    for part in ["train-images-idx3-ubyte: has", "`shafer data fetch mnist`", "--own-data"] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said_in_one_line() {
     let folder = folder();
     let folder = folder.path();
@@ -238,15 +256,18 @@ fn what_is_wrong_is_said_in_one_line() {
     let record = trainings.join("seed-00.json");
     let good = std::fs::read(&record).unwrap();
     std::fs::write(&record, "{").unwrap();
-    assert!(complaint(folder, &short).contains("seed-00.json: is not what a run writes"));
+    assert!(complaint(folder, &short).contains("seed-00.json: is damaged"));
     std::fs::remove_file(&record).unwrap();
     std::fs::write(trainings.join("seed-00.part.json"), &good).unwrap();
-    std::fs::copy(folder.join("run/classifier.safetensors"), trainings.join("seed-00.safetensors"))
-        .unwrap();
+    std::fs::copy(
+        trainings.join("classifier.weights.safetensors"),
+        trainings.join("seed-00.safetensors"),
+    )
+    .unwrap();
     let said = complaint(folder, &short);
     assert!(said.contains("seed-00.safetensors: remove it"), "{said}");
-    std::fs::write(folder.join("run/classifier.safetensors"), "nothing").unwrap();
-    assert!(complaint(folder, &short).contains("classifier.safetensors: remove it"));
+    std::fs::write(trainings.join("classifier.weights.safetensors"), "nothing").unwrap();
+    assert!(complaint(folder, &short).contains("classifier.weights.safetensors: remove it"));
     // A file instead of a folder.
     let output = shafer(folder, &arguments(&["--out", "data/mnist/t10k-labels-idx1-ubyte"]));
     assert_eq!(output.status.code(), Some(2));

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::figure::colour::Colour;
+use crate::drawing::colour::Colour;
 
 /// Maps numbers to percent of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,41 +8,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
-use shafer_data::dataset::set;
-use shafer_nets::Cvae;
 
-use crate::behaviour::{self, Exemplar};
-use crate::experiment::{self, Checkpoint, ImageResults, Losses, Meta, SeedRecord, TargetFrom};
-use crate::figure::{self, Figure};
-use crate::judge::Judge;
+use crate::atomic;
+use crate::drawing::{Figure, write_figures};
+use crate::experiments::images::{self, ImageResults, QueryBars, title};
+use crate::experiments::pedestrians::{Exemplar, crossing, paths};
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
+use crate::page::figures::{document, figure_sections};
 use crate::page::{escaped, filled};
-use crate::reproduce::{machine, prior_logits};
 use crate::terminal::{Colours, distributions};
-use crate::{paper, report};
-
-/// A trained network and the classifier for its images, from `trainings/seed-*.weights.safetensors` and
-/// `classifier.safetensors` of a run of `shafer reproduce`.
-struct Embedded {
-    data_set: &'static str,
-    /// The first seed without posterior collapse.
-    seed: u64,
-    cvae: &'static [u8],
-    classifier: &'static [u8],
-}
-
-macro_rules! embedded {
-    ($($name:literal seed $seed:literal),*) => {
-        [$(Embedded {
-            data_set: $name,
-            seed: $seed,
-            cvae: include_bytes!(concat!("../../weights/", $name, ".safetensors")),
-            classifier: include_bytes!(concat!("../../weights/", $name, ".classifier.safetensors")),
-        }),*]
-    };
-}
-
-const NETWORKS: [Embedded; 3] = embedded!["mnist" seed 0, "fashion" seed 6, "notmnist" seed 0];
 
 /// The number of samples in the paper's figure.
 const SAMPLES: usize = 25;
@@ -64,46 +38,44 @@ pub(crate) struct Demo {
 #[derive(Serialize)]
 pub(crate) struct Network {
     data_set: String,
-    queries: [String; 2],
-    exemplar: experiment::Exemplar,
+    queries: Vec<String>,
+    exemplar: images::Exemplar,
 }
 
 /// Evaluates the networks and writes the report into a folder.
 pub(crate) fn demo(out: &Path) -> Result<Demo> {
-    let results = NETWORKS.iter().map(measured).collect::<Result<Vec<_>>>()?;
+    let results = images::demo_results(SAMPLES)?;
     let figures: Vec<(&ImageResults, Vec<Figure>)> =
-        results.iter().map(|results| (results, figure::of_exemplar(results))).collect();
+        results.iter().map(|results| (results, images::of_exemplar(results))).collect();
     let mut files = Vec::new();
     let mut sections = String::new();
     for (results, figures) in &figures {
-        files.extend(report::write_figures(out, figures, &format!("{}-", results.data_set))?);
-        let title = paper::title(&results.data_set);
-        let [first, second] = &results.queries;
+        files.extend(write_figures(out, figures, &format!("{}-", results.data_set))?);
+        let title = title(&results.data_set);
         let _ = write!(
             sections,
-            "<section class=\"set\"><h2>{}: {} or {}</h2>{}</section>\n{}",
+            "<section class=\"set\"><h2>{}: {}</h2>{}</section>\n{}",
             escaped(title),
-            escaped(first),
-            escaped(second),
+            escaped(&results.queries.join(" or ")),
             errors_table(results),
-            report::image_figures(results, figures)?
+            images::figure_html(results, figures)?
         );
     }
     let claim = claim(&results);
-    let pedestrians = behaviour::crossing()?;
+    let pedestrians = crossing()?;
     let note =
         "Six synthetic pedestrians with crossing paths; the network was trained on real ones.";
-    let figure: Vec<Figure> = figure::paths(&pedestrians, note).into_iter().collect();
-    files.extend(report::write_figures(out, &figure, "pedestrians-")?);
+    let figure: Vec<Figure> = paths(&pedestrians, note).into_iter().collect();
+    files.extend(write_figures(out, &figure, "pedestrians-")?);
     let _ = write!(
         sections,
         "<section class=\"set\"><h2>Pedestrians: where they go</h2></section>\n{}",
-        report::figure_sections("pedestrians", &figure, |_| None)?
+        figure_sections("pedestrians", &figure, |_| None)?
     );
     let body = filled!(PAGE, &[("title", TITLE), ("claim", &claim), ("sections", &sections)]);
-    let page = report::document("demo", TITLE, &body);
+    let page = document("demo", TITLE, &body);
     let report = out.join("report.html");
-    report::write(&report, page.as_bytes())?;
+    atomic::write(&report, page.as_bytes())?;
     let networks = results
         .into_iter()
         .map(|results| {
@@ -115,14 +87,14 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
 }
 
 /// The target classes that a method drops.
-fn missed(bars: &experiment::QueryBars, method: &str) -> Vec<usize> {
+fn missed(bars: &QueryBars, method: &str) -> Vec<usize> {
     let Some(found) = bars.methods.get(method) else { return Vec::new() };
     let pairs = bars.target.iter().zip(&found.probabilities).enumerate();
     pairs.filter(|(_, (target, p))| **target > 0.0 && **p == 0.0).map(|(class, _)| class).collect()
 }
 
 /// Whether a method keeps exactly the target classes.
-fn is_exact(bars: &experiment::QueryBars, method: &str) -> bool {
+fn is_exact(bars: &QueryBars, method: &str) -> bool {
     bars.methods.get(method).is_some_and(|found| {
         bars.target
             .iter()
@@ -140,7 +112,7 @@ fn numbers(classes: &[usize]) -> String {
 
 /// The sentence above the panels, with counts over all of them.
 fn claim(results: &[ImageResults]) -> String {
-    let panels: Vec<&experiment::QueryBars> = results
+    let panels: Vec<&QueryBars> = results
         .iter()
         .filter_map(|results| results.exemplar.as_ref())
         .flat_map(|exemplar| exemplar.queries.values())
@@ -185,37 +157,6 @@ fn errors_table(results: &ImageResults) -> String {
         }
     }
     table + "</tbody></table>"
-}
-
-/// Evaluates a network as a training with a single checkpoint.
-fn measured(network: &Embedded) -> Result<ImageResults> {
-    let set = set(network.data_set)?;
-    let about = set.images.as_ref().context("not a set of images")?;
-    let cvae = Cvae::from_safetensors(network.cvae)?;
-    let judge = Judge::new(network.classifier, about)?;
-    let record = SeedRecord {
-        seed: network.seed,
-        fraction: 1.0,
-        collapsed: false,
-        diverged: false,
-        steps: 0,
-        wall_seconds: 0.0,
-        losses: Losses::default(),
-        checkpoints: vec![Checkpoint { iteration: 0, logits: prior_logits(&cvae.prior())? }],
-        latents: Some(judge.latents(&cvae)?),
-    };
-    let meta = Meta {
-        data_set: set.name.clone(),
-        queries: [0, 1].map(|query| about.groups.names[query].clone()),
-        config: serde_json::Value::Null,
-        machine: machine::machine(),
-        revision: machine::revision(),
-        wall_seconds: 0.0,
-        target: TargetFrom::LastCheckpoint,
-        exemplar: None,
-        samples: SAMPLES,
-    };
-    ImageResults::aggregate(&meta, &[record])
 }
 
 impl Demo {
@@ -269,7 +210,7 @@ impl Network {
                 .iter()
                 .filter_map(|method| Some((*method, &bars.methods.get(*method)?.probabilities[..])))
                 .collect();
-            let title = format!("{}, query: {query}", paper::title(&self.data_set));
+            let title = format!("{}, query: {query}", title(&self.data_set));
             text += &distributions(&title, &labels, &rows, colours);
             let wrong = METHODS.iter().filter_map(|method| {
                 let bars = bars.methods.get(*method)?;

@@ -65,9 +65,3 @@ fn evidential_keeps_classes_above_the_mean_and_the_text_fits() {
     assert_eq!(text.matches("target classes missed: softmax none; sparsemax ").count(), 6);
     assert!(text.trim_end().ends_with("report.html"));
 }
-
-#[test]
-fn the_weights_take_less_than_five_megabytes() {
-    let bytes: usize = NETWORKS.iter().map(|n| n.cvae.len() + n.classifier.len()).sum();
-    assert!(bytes < 5_000_000, "{bytes}");
-}
