@@ -37,7 +37,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 /// Interrupts a program that has created its output.
 fn interrupt(mut child: Child, folder: &Path) {
     wait_until("no output was begun", || files(folder) > 0);
-    assert_eq!(stop(&mut child), "shafer: -: interrupted; nothing was written\n");
+    assert_eq!(stop(&mut child), "shafer: standard input: interrupted; nothing was written\n");
     assert_eq!(files(folder), 0);
 }
 

@@ -142,19 +142,26 @@ fn claim(results: &[ImageResults]) -> String {
 /// Wrong samples and missed target classes, by query and method.
 fn errors_table(results: &ImageResults) -> String {
     let mut table = format!(
-        "<table><thead><tr><th>query</th><th>method</th><th>wrong of {SAMPLES} samples</th>\
+        "<table><thead><tr><th>query and method</th><th>wrong of {SAMPLES} samples</th>\
          <th>target classes missed</th></tr></thead><tbody>"
     );
+    let latents = results.exemplar.as_ref().map_or(&[][..], |exemplar| &exemplar.latents);
+    // The figure shows the label of a class, not its index.
+    let name = |class: &usize| match latents.get(*class).and_then(|latent| latent.judged.as_ref()) {
+        Some(judged) => format!("{class} ({})", escaped(&judged.label)),
+        None => class.to_string(),
+    };
     let queries = results.exemplar.iter().flat_map(|exemplar| &exemplar.queries);
     for (query, bars) in queries {
         for method in METHODS {
             let wrong = bars.methods.get(method).and_then(|bars| bars.wrong_samples);
+            let missed: Vec<String> = missed(bars, method).iter().map(name).collect();
             let _ = write!(
                 table,
-                "<tr><td>{}</td><td>{method}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><th scope=\"row\">{}: {method}</th><td>{}</td><td>{}</td></tr>",
                 escaped(query),
                 wrong.map_or_else(String::new, |wrong| wrong.to_string()),
-                numbers(&missed(bars, method))
+                if missed.is_empty() { "none".to_owned() } else { missed.join(", ") }
             );
         }
     }
