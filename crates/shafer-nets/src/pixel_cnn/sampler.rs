@@ -110,7 +110,9 @@ impl Sampler {
                 })
                 .collect::<Result<_>>()?;
             let mut all = Samples::default();
-            batches.into_iter().for_each(|samples| all.append(samples));
+            for samples in batches {
+                all.append(samples);
+            }
             Ok(all)
         } else {
             Err(Error::data("images", "their numbers must be below 2^32"))
@@ -294,7 +296,9 @@ impl<'a> Batch<'a> {
             to.copy_from_slice(&last[p * 2 * width + width..][..width]);
         };
         self.sampler.hidden.product(inputs, gather, gated);
-        gated.iter_mut().for_each(|x| *x = x.max(0.0));
+        for x in gated.iter_mut() {
+            *x = x.max(0.0);
+        }
         resize(logits, images * codes);
         let gather =
             |p: usize, to: &mut [f32]| to.copy_from_slice(&gated[p * head_width..][..head_width]);
