@@ -1,5 +1,5 @@
-//! Writes what the fuzzing of files begins with, to `corpus/TARGET`: the models that the tests of
-//! `shafer-data` have, files that its writers make, and some that only others make.
+//! Writes the seed corpus to `corpus/TARGET`: the models of the tests of `shafer-data`, files by its writers, and
+//! files that only other programs write.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -48,7 +48,7 @@ const TEXTS: [&str; 5] = [
 
 const LOCATIONS: [&str; 6] = ["a.npz:logits", "-", "-:x", r"C:\a.npz:x", "a:b:c/d", "é:x:y"];
 
-/// After a byte that is the number of labels; and the positions of two pedestrians.
+/// IDX files after a byte with the number of labels, and the positions of two pedestrians.
 const DATASETS: [(&str, &[u8]); 2] = [
     ("idx", b"\x02\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x02abcd"),
     ("scene", b"780\t1.0\t8.46\t3.59\n790\t1.0\t9.57\t3.79\n790 2 1.5 -2\n"),
@@ -99,7 +99,7 @@ fn seed(target: &str, name: &str, bytes: &[u8]) -> Outcome {
     Ok(fs::write(folder.join(format!("seed-{name}")), bytes)?)
 }
 
-/// What the writers make of two rows.
+/// Two rows in the format of every writer.
 fn written() -> Outcome {
     let folder = tempfile::tempdir()?;
     for target in ["npy", "npz", "safetensors", "csv", "parquet"] {
@@ -114,7 +114,7 @@ fn written() -> Outcome {
     Ok(())
 }
 
-/// Tables of a column of numbers and one of lists, as others write them.
+/// Tables with a column of numbers and one of lists, by other writers.
 fn tables() -> Outcome {
     for (name, version, encoding, dictionary) in [
         ("plain", WriterVersion::PARQUET_1_0, Encoding::PLAIN, false),
@@ -148,7 +148,7 @@ fn tables() -> Outcome {
         group.close()?;
         let bytes = writer.into_inner()?;
         seed("parquet", name, &bytes)?;
-        // As the target divides it.
+        // In the format of the target: pages and footer.
         let [.., a, b, c, d, _, _, _, _] = bytes[..] else { continue };
         let footer = bytes.len() - 8 - u32::from_le_bytes([a, b, c, d]) as usize;
         let pages = (footer as u16 - 4).to_le_bytes();
@@ -184,7 +184,7 @@ fn tables() -> Outcome {
     Ok(())
 }
 
-/// The models, and the pickles in them.
+/// The models and their pickles.
 fn models() -> Outcome {
     for entry in fs::read_dir(Path::new(FUZZ).join("../crates/shafer-data/tests/fixtures"))? {
         let path = entry?.path();
@@ -196,7 +196,7 @@ fn models() -> Outcome {
             Some("safetensors") => seed("safetensors", &name, &bytes)?,
             Some("pt") => {
                 seed("pytorch", &name, &bytes)?;
-                // One of them is from before there was an archive.
+                // One of them predates the zip format.
                 let Ok(mut archive) = zip::ZipArchive::new(File::open(&path)?) else { continue };
                 for i in 0..archive.len() {
                     let mut member = archive.by_index(i)?;

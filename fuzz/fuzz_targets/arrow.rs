@@ -1,4 +1,4 @@
-//! `.arrow` files and streams of any bytes.
+//! Arbitrary bytes as `.arrow` files and streams.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Evidence from weights and from logits, and everything that a belief can be asked.
+//! Evidence from weights and from logits, and every query on a belief.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -12,7 +12,7 @@ struct Input {
     of: Type,
     numbers: Vec<Number>,
     negative: Vec<Number>,
-    /// Whether to take the sign off the weights, so that most are accepted.
+    /// Whether to take absolute values of the weights, so that most are accepted.
     clean: bool,
     set: Vec<u8>,
 }

@@ -1,5 +1,5 @@
-//! Text of any bytes. Of plain numbers, a plain splitting of lines gives the same, unless the text is
-//! refused for looking like something else.
+//! Arbitrary bytes as text. Tables of plain numbers agree with `str::split`, unless the reader refuses them as
+//! ambiguous.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(array.bits.iter().copied().eq(values.iter().map(|value| value.to_bits())));
 });
 
-/// The number of columns, and the values; or that it is no table of numbers alone.
+/// The number of columns and the values; `None` if the text is not a table of numbers only.
 fn split(bytes: &[u8]) -> Option<(usize, Vec<f64>)> {
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse::<f64>().ok();

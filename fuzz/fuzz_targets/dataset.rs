@@ -1,4 +1,4 @@
-//! Files of data sets of any bytes: IDX, the text of a scene, and archives of PNG.
+//! Arbitrary bytes as files of data sets: IDX, scenes, and archives of PNG.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use shafer_fuzz::files::{file, line};
 fuzz_target!(|bytes: &[u8]| {
     let whole = file("", bytes);
     let path = whole.path();
-    // As images and as labels: one of the two is always wrong.
+    // As images and as labels: at least one of the two is invalid.
     if let Err(error) = read_idx(path, path) {
         line(&error);
     } else {

@@ -1,4 +1,4 @@
-//! All distances, and the target of a pair of queries.
+//! All distances, and the paper's target for a pair of queries.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -16,7 +16,7 @@ struct Input {
     p: Vec<Number>,
     q: Vec<Number>,
     positions: Vec<Number>,
-    /// Whether to make distributions of equal length.
+    /// Whether to normalise and cut to equal length.
     clean: bool,
     sorted: bool,
 }

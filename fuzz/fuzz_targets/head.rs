@@ -12,7 +12,7 @@ struct Input {
     classes: u8,
     numbers: Vec<Number>,
     clean: bool,
-    /// Added to the length of each of the arrays, to have some refused.
+    /// Added to the lengths of the arrays, to produce invalid ones.
     wrong: [bool; 4],
     size: Option<usize>,
     phi: Vec<Number>,
@@ -51,7 +51,7 @@ fuzz_target!(|input: Input| {
         assert!(allowed(input.wrong[2], &phi) && logits.len() == k);
         assert!(logits.iter().all(|x| x.is_finite()), "{logits:?}");
     }
-    // Nothing can overflow.
+    // Values that cannot overflow.
     let small = |values: &[f64]| values.iter().all(|x| x.abs() <= 1e100);
     let tame = small(&doubles(&input.numbers)) && small(&phi) && small(&mean);
     assert!(logits.is_ok() || !allowed(input.wrong[2], &phi) || !tame, "{logits:?}");
@@ -72,7 +72,7 @@ fuzz_target!(|input: Input| {
             assert_eq!(evidence, Evidence::from_logits(&logits.clone().unwrap()).unwrap());
             assert!(!evidence.support().is_empty());
         }
-        // Either way the weights add up to the logits, up to a constant.
+        // In both constructions the weights sum to the logits, up to a constant.
         if let Ok(logits) = &logits {
             let net: Vec<f64> =
                 evidence.positive().iter().zip(evidence.negative()).map(|(p, n)| p - n).collect();

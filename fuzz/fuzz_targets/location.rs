@@ -1,4 +1,4 @@
-//! `file:name` of any text, as it is and in a folder with files to be meant.
+//! Arbitrary text as `file:name`, alone and in a folder with matching files.
 #![no_main]
 
 use std::fs;
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use shafer_data::Location;
 use shafer_fuzz::files::folder;
 
-/// The files that there are.
+/// The files in the folder.
 const FILES: [&str; 4] = ["a", "a:b", "a:b:c:d", "é:"];
 
 fuzz_target!(|text: &str| {
@@ -24,7 +24,7 @@ fuzz_target!(|text: &str| {
 
 fn check(text: &str, files: &[&str]) {
     let location = Location::parse(text);
-    // Nothing is lost.
+    // Path and name contain the whole text.
     assert_eq!(location.to_string(), text);
     let Some(path) = &location.path else {
         assert!(text == "-" || text.starts_with("-:"));

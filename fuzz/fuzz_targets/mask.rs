@@ -1,5 +1,5 @@
-//! Masks of any type, in both orders and in every format that has them: 0 and 1 are read, and the
-//! first value that is neither is named.
+//! Masks of any type, in C and Fortran order and in every format: values of 0 and 1 are read, and the error names
+//! the first other value.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -39,7 +39,7 @@ impl Of {
         }
     }
 
-    /// As `NumPy` and as safetensors call it.
+    /// The type in NumPy and in safetensors.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Bool => ("|b1", "BOOL"),
@@ -52,7 +52,7 @@ impl Of {
     }
 }
 
-/// All values, in blocks.
+/// All values, read in blocks.
 fn read(location: &Location, count: usize, block: usize) -> Result<Vec<bool>> {
     let mut mask = open_mask(location)?;
     let (mut all, mut some) = (Vec::new(), Vec::new());
@@ -69,7 +69,7 @@ fn read(location: &Location, count: usize, block: usize) -> Result<Vec<bool>> {
 fuzz_target!(|input: Input| {
     let (rows, columns) = (usize::from(input.rows % 40), usize::from(input.columns % 40));
     let count = rows * columns;
-    // Nearly all are what a mask has.
+    // Mostly 0 and 1.
     let value = |byte: &u8| match byte {
         0..250 => (byte % 2) as i8,
         other => *other as i8,

@@ -11,7 +11,7 @@ struct Input {
     classes: u8,
     sets: [Vec<u64>; 2],
     masses: [Vec<Number>; 2],
-    /// Whether to make the masses sum to 1.
+    /// Whether to normalise the masses.
     clean: bool,
     support: Number,
     query: u64,
@@ -29,7 +29,7 @@ fn made(input: &Input, classes: usize, at: usize) -> Option<MassFunction> {
     if input.clean {
         masses.truncate(sets.len());
         masses = distribution(&input.masses[at][..masses.len()]);
-        // Never empty, never outside.
+        // Nonempty subsets of the frame.
         sets.iter_mut().for_each(|set| *set = (*set & inside).max(1));
     }
     let parts: Vec<(ClassSet, f64)> =
@@ -97,7 +97,7 @@ fuzz_target!(|input: Input| {
         (Err(Error::TotalConflict), Err(Error::TotalConflict)) => {
             let meet =
                 |x: ClassSet| b.focal_sets().iter().any(|(y, _)| !x.intersection(*y).is_empty());
-            // Only products below the smallest number may be lost.
+            // Only products that underflow may be lost.
             let large = |m: &MassFunction| m.focal_sets().iter().all(|(_, mass)| *mass > 1e-100);
             let meets = a.focal_sets().iter().any(|(x, _)| meet(*x));
             assert!(!meets || !large(&a) || !large(&b));

@@ -1,4 +1,4 @@
-//! `.npy` files of any bytes: as they are, and as what follows the length of the header.
+//! Arbitrary bytes as `.npy` files: as the whole file, and as the part after the header length.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ use shafer_fuzz::files::{Array, arrays, as_f32, at, elements, file, folder, read
 
 fuzz_target!(|bytes: &[u8]| {
     check(bytes);
-    // A header is a line.
+    // Headers end in a newline.
     let end = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |end| end + 1);
     let (header, data) = bytes.split_at(end);
     if header.len() <= usize::from(u16::MAX) {
@@ -23,7 +23,7 @@ fn check(bytes: &[u8]) {
             check_array(bytes, &array);
         }
     }
-    // Two bytes without a type, which are not listed.
+    // Untyped elements of two bytes, which are not listed.
     if let Ok(array) = read(&at(file.path(), Some("bfloat16"))) {
         check_array(bytes, &array);
     }
@@ -31,7 +31,7 @@ fn check(bytes: &[u8]) {
 }
 
 fn check_array(bytes: &[u8], array: &Array) {
-    // The elements are the end of the file, in whatever order: `npy_array` knows which.
+    // The elements are the last bytes of the file; `npy_array` checks their order.
     let dtype = array.info.dtype;
     let data = &bytes[bytes.len() - array.bits.len() * dtype.size()..];
     let sorted = |mut bits: Vec<u64>| {
@@ -44,7 +44,7 @@ fn check_array(bytes: &[u8], array: &Array) {
     rewrite(bytes, array);
 }
 
-/// What is written is read back.
+/// Round trip through the writer.
 fn rewrite(bytes: &[u8], array: &Array) {
     let shape = &array.info.shape;
     let (Some(&classes), 0..=8) = (shape.last(), shape.len()) else { return };

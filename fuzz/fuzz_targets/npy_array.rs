@@ -1,5 +1,5 @@
-//! Arrays as NumPy may store them, in both orders, in a file, a pipe and both kinds of archive:
-//! all are read, and every element is where a plain loop over the indices finds it.
+//! Valid NumPy arrays in C and Fortran order, in a file, a pipe, and stored and deflated archives. Every element must
+//! be where a plain loop over the indices finds it.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -16,7 +16,7 @@ struct Input {
     fortran: bool,
     version: u8,
     shape: Vec<u8>,
-    /// The elements, again and again.
+    /// The elements, repeated as needed.
     data: Vec<u8>,
     style: [bool; 6],
     block: u8,
@@ -27,7 +27,7 @@ impl Input {
         self.of.dtype()
     }
 
-    /// Up to seven axes, of up to a thousand elements.
+    /// Up to seven axes and a thousand elements.
     fn shape(&self) -> Vec<usize> {
         let mut room = 1000;
         let axis = |byte: &u8| {

@@ -1,4 +1,4 @@
-//! `.npz` files of any bytes.
+//! Arbitrary bytes as `.npz` files.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Archives that are whole, of members that are right, wrong or lied about: what is right is read,
-//! and no lie is believed.
+//! Archives with valid members, invalid members, and false entries in the directory: valid members are read, false
+//! entries are detected.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -65,7 +65,7 @@ impl Contents {
     }
 }
 
-/// What the directory may say of a member that is not so.
+/// A false entry in the directory.
 #[derive(Arbitrary, Debug)]
 enum Lie {
     None,
@@ -99,7 +99,7 @@ fuzz_target!(|inputs: Vec<Input>| {
     });
     let file = file(".npz", &zip(&archived.collect::<Vec<_>>()));
     arrays(file.path());
-    // An archive of one member: what must come out is known.
+    // With a single member, the result is known.
     let ([input], [(_, contents)]) = (&inputs[..], &members[..]) else { return };
     let Contents::Array { fortran, rows, columns, .. } = input.contents else { return };
     let only = read(&at(file.path(), None));

@@ -1,4 +1,5 @@
-//! `.onnx` files of any bytes, beside data that they may refer to and below some that they may not.
+//! Arbitrary bytes as `.onnx` files, with external data that they may reference and data outside their folder that
+//! they may not.
 #![no_main]
 
 use std::fs;
@@ -9,7 +10,7 @@ use shafer_fuzz::files::{folder, model};
 
 const DATA: &[u8] = include_bytes!("../../crates/shafer-data/tests/fixtures/external.onnx.data");
 
-/// A number that no model has by chance.
+/// A value that no model contains by chance.
 const SECRET: f32 = 8.765_432e-21;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,5 +1,5 @@
-//! Graphs of the nodes that lead to a head, wired at random: each head that is found fits its
-//! tensors, and each that is loaded has the size it says.
+//! Random graphs of the nodes that occur around a head: each head found fits its tensors, and each loaded one has the
+//! announced size.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -15,7 +15,7 @@ struct Input {
     outputs: Vec<Name>,
 }
 
-/// One of few, so that values meet.
+/// One of few names, so that inputs match outputs.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Name(u8);
 
@@ -86,7 +86,7 @@ enum Attribute {
 impl Attribute {
     fn bytes(&self) -> Vec<u8> {
         let named = |name: &str, value: Vec<u8>| [field(1, name.as_bytes()), value].concat();
-        // The tag of a fixed number of 32 bits.
+        // The wire type of a fixed 32-bit number.
         let float = |x: f32| [&[2 << 3 | 5], &x.to_le_bytes()[..]].concat();
         match self {
             Self::TransA(on) => named("transA", number(3, i64::from(*on))),
@@ -114,7 +114,7 @@ struct Tensor {
 
 #[derive(Arbitrary, Debug)]
 enum Data {
-    /// As many bytes as the shape needs, if these are not too many.
+    /// The number of bytes for the shape, within a limit.
     Fitting(u8),
     Raw(Vec<u8>),
     Floats(Vec<u8>),
@@ -128,7 +128,7 @@ enum Data {
 
 impl Tensor {
     fn bytes(&self) -> Vec<u8> {
-        // The types of floats, mostly.
+        // Mostly floating-point types.
         const TYPES: [(i64, usize); 6] = [(1, 4), (1, 4), (10, 2), (11, 8), (16, 2), (7, 8)];
         let (of, size) = TYPES[usize::from(self.of) % TYPES.len()];
         let mut bytes = [number(2, of), self.name.field(8)].concat();

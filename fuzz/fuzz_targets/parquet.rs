@@ -1,4 +1,4 @@
-//! `.parquet` files of any bytes: as they are, and as what the length of the footer divides.
+//! Arbitrary bytes as `.parquet` files: as the whole file, and split into pages and footer.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

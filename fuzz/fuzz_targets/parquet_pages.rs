@@ -1,5 +1,5 @@
-//! Pages of a column that the footer describes rightly, made of any bytes or of headers, levels and
-//! values that may fit. Plain numbers that do are read as they are.
+//! Column pages with a correct footer, made of arbitrary bytes or of headers, levels and values that may match. Plain
+//! values that match are read back exactly.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -35,12 +35,12 @@ enum Pages {
 struct Page {
     kind: Kind,
     encoding: u8,
-    /// The number of values, or as many as the bytes hold.
+    /// The number of values; `None` for as many as the bytes hold.
     values: Option<u8>,
     repetition: Vec<u8>,
     definition: Vec<u8>,
     data: Vec<u8>,
-    /// The number of bytes once unpacked, if it is not that of the page.
+    /// The uncompressed size, if it differs from the page.
     unpacked: Option<u16>,
     crc: Option<bool>,
 }
@@ -56,7 +56,7 @@ const PLAIN: i64 = 0;
 
 impl Page {
     fn encoding(&self) -> i64 {
-        // Plain, in a dictionary, in runs, in a dictionary again, split; and what there is besides.
+        // PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, BYTE_STREAM_SPLIT, and others.
         [PLAIN, 2, 3, 8, 9, PLAIN, PLAIN, 5][usize::from(self.encoding) % 8]
     }
 
@@ -98,7 +98,7 @@ impl Page {
                 7
             }
             Kind::First => {
-                // Levels are in runs.
+                // Levels are RLE.
                 for (field, encoding) in [(2, encoding), (3, 3), (4, 3)] {
                     fields.i32(field, encoding);
                 }
@@ -129,7 +129,7 @@ impl Input {
         }
     }
 
-    /// The footer of a file whose only column has pages of so many bytes.
+    /// The footer of a file with a single column, given the size of its pages.
     fn footer(&self, pages: usize) -> Vec<u8> {
         let mut root = Thrift::default();
         root.binary(4, b"root");
@@ -151,7 +151,7 @@ impl Input {
         half.structure(15, Thrift::default());
         leaf.structure(10, half);
         if self.list {
-            // Neither the list nor what it repeats is ever missing.
+            // Both the list and its elements are required.
             for repetition in [0, 2] {
                 let mut level = Thrift::default();
                 level.i32(3, repetition);
@@ -178,7 +178,7 @@ impl Input {
         footer.end()
     }
 
-    /// The numbers, where it is plain what they are.
+    /// The values, if they are plain.
     fn expected(&self) -> Option<Vec<u64>> {
         let Pages::Made(pages) = &self.pages else { return None };
         let size = self.dtype().size();

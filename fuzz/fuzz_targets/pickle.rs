@@ -1,11 +1,11 @@
-//! Pickles of any bytes, in an archive that is otherwise as `torch.save` writes it.
+//! Arbitrary bytes as the pickle in an otherwise valid archive of `torch.save`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use shafer_fuzz::bytes::{Member, zip};
 use shafer_fuzz::files::{file, model};
 
-/// What the storages hold: as much as those of the small models that the corpus begins with.
+/// The contents of the storages, as large as those of the models in the seed corpus.
 const STORAGES: [(&str, usize); 6] = [
     ("m/data/0", 512),
     ("m/data/1", 160),

@@ -1,4 +1,4 @@
-//! Products of rows, dense and compressed: the enumeration of the joint classes above all.
+//! Products of rows, dense and compressed, and the enumeration of their joint classes.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -14,7 +14,7 @@ struct Input {
     k: Count,
 }
 
-/// As many joint classes are looked at.
+/// The largest number of joint classes to check.
 const MANY: usize = 500;
 
 fn check(product: &Product, input: &Input, supports: &[usize]) {
@@ -32,7 +32,7 @@ fn check(product: &Product, input: &Input, supports: &[usize]) {
         assert_eq!(product.contains(&joint.classes), Ok(true));
         assert_eq!(product.probability(&joint.classes), Ok(joint.probability));
         let ln = product.ln_probability(&joint.classes).unwrap();
-        // Subnormal results have few digits.
+        // Subnormal results have low precision.
         let close = (ln - joint.probability.ln()).abs() <= 1e-9 * (1.0 + ln.abs());
         assert!(close || joint.probability < 1e-300, "{ln} of {joint:?}");
     }
@@ -68,7 +68,7 @@ fuzz_target!(|input: Input| {
         let positive = |row: &Vec<f64>| row.iter().filter(|p| **p > 0.0).count();
         check(&product, &input, &rows.iter().map(positive).collect::<Vec<_>>());
     }
-    // As they come, and again in order.
+    // In the order of enumeration, then sorted.
     for sorted in [false, true] {
         let indices = |(row, (_, indices, _)): (&Vec<f64>, &(_, Vec<u32>, _))| {
             let mut indices = indices.clone();

@@ -1,4 +1,4 @@
-//! `.pt` files of any bytes.
+//! Arbitrary bytes as `.pt` files.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

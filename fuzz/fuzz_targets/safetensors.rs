@@ -1,5 +1,5 @@
-//! `.safetensors` files of any bytes, as data and as models: as they are, and as what follows the
-//! length of the header. What both readers take is the same to both.
+//! Arbitrary bytes as `.safetensors` files, read as data and as models: as the whole file, and as the part after the
+//! header length. Where both readers accept a file, they agree.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use shafer_fuzz::files::{arrays, as_f32, file, model};
 
 fuzz_target!(|bytes: &[u8]| {
     check(bytes);
-    // No JSON has a byte that is 0.
+    // JSON contains no zero byte.
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     let (header, data) = bytes.split_at(end);
     check(&[&safetensors(header, 0), data.get(1..).unwrap_or_default()].concat());
@@ -20,7 +20,7 @@ fn check(bytes: &[u8]) {
     model(file.path(), bytes.len(), false);
     let mut model = ModelFile::open(file.path());
     for (info, array) in arrays(file.path()) {
-        // The header says it all: what is listed can be read.
+        // The header is complete: every listed tensor can be read.
         let array = array.unwrap();
         let name = info.name.unwrap();
         let Ok(model) = &mut model else { continue };

@@ -1,4 +1,4 @@
-//! Draws from rows of any kind with generators of any kind.
+//! Sampling from arbitrary rows with arbitrary generators.
 #![no_main]
 
 use std::convert::Infallible;
@@ -14,13 +14,13 @@ use shafer_fuzz::{Number, Type, with_type};
 struct Input {
     of: Type,
     weights: Vec<Number>,
-    /// Whether to take off signs, and what is not finite.
+    /// Whether to replace negative and non-finite values.
     clean: bool,
     indices: Vec<u32>,
     draws: Vec<u64>,
 }
 
-/// What the input says, as random numbers.
+/// A random number generator that replays the input.
 struct Stuck(u64);
 
 impl TryRng for Stuck {

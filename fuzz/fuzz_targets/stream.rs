@@ -1,5 +1,5 @@
-//! Pipes of any bytes, as standard input is one: what they are is told by their beginning, and
-//! they give what a file of that kind gives.
+//! Arbitrary bytes through a pipe, like standard input: the format is detected from the first bytes, and the result
+//! equals that of a file of the same format.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
         _ => ".csv",
     };
     let kept = file(ending, bytes);
-    // A type, and the name of an array in what the corpus begins with.
+    // An extension, and the name of an array in the seed corpus.
     for name in [None, Some(if ending == ".npy" { "bfloat16" } else { "a" })] {
         let kept = read(&at(kept.path(), name));
         for block in [3, 1 << 16] {
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
                 assert_eq!(piped, kept);
             }
         }
-        // A file whose name does not say what it is is told in the same way, but for text.
+        // A file without a known extension is detected in the same way, except text.
         let unnamed = file("", bytes);
         let unnamed = read_in_blocks(&at(unnamed.path(), name), 1 << 16);
         assert_eq!(unnamed.is_ok(), ending != ".csv" && kept.is_ok(), "{unnamed:?}");

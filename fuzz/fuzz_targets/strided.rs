@@ -1,4 +1,4 @@
-//! Arrays with any shape, strides, offset and axis, through `laws::strided`.
+//! Arbitrary shape, strides, offset and axis, through `laws::strided`.
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -27,7 +27,7 @@ struct Input {
     clean: bool,
     len: u8,
     dimensions: Vec<(Count, Stride)>,
-    /// Lengths that differ are to be refused.
+    /// Different lengths must be refused.
     another_stride: Option<Stride>,
     offset: Count,
     axis: Count,

@@ -1,5 +1,4 @@
-//! Rows to files of every kind, and back. Rows whose parts do not fit are refused, and leave the
-//! file as if they had not been.
+//! Round trips through every writer. Inconsistent rows are refused and leave the file unchanged.
 #![no_main]
 
 use std::path::Path;
@@ -21,15 +20,15 @@ struct Input {
 
 #[derive(Arbitrary, Debug)]
 enum Block {
-    /// The classes of each row, and their values.
+    /// Valid rows: classes and values.
     Sparse(Vec<Vec<(u8, Number)>>),
-    /// Rows, and values that make no row.
+    /// Dense rows, and a remainder that makes no complete row.
     Dense(Vec<Number>, bool),
-    /// Parts as they come.
+    /// Unchecked parts.
     Parts { indptr: Vec<u8>, indices: Vec<u8>, values: Vec<Number> },
 }
 
-/// The rows that were taken: their classes and the bits of their values.
+/// The accepted rows: classes and the bits of their values.
 type Rows = Vec<Vec<(u32, u64)>>;
 
 fuzz_target!(|input: Input| {
@@ -53,7 +52,7 @@ fuzz_target!(|input: Input| {
                     line(&error);
                     continue;
                 }
-                // Without the zeros, but a file of dense rows has the sign of each.
+                // Sparse files drop zeros; dense files keep their signs.
                 let kept = |(class, bits): (usize, &u64)| {
                     let zero = bits << (65 - 8 * dtype.size()) == 0;
                     (ending == "npy" || !zero).then_some((class as u32, *bits))
@@ -175,7 +174,7 @@ fn check_csv(path: &Path, dtype: Dtype, rows: &Rows) {
     }
 }
 
-/// Lists are read as rows if they are all of one length.
+/// Lists are read as rows if they have equal lengths.
 fn check_parquet(path: &Path, dtype: Dtype, rows: &Rows) {
     let array = read(&at(path, Some("values")));
     let length = rows.first().map_or(0, Vec::len);
@@ -190,7 +189,7 @@ fn check_parquet(path: &Path, dtype: Dtype, rows: &Rows) {
     assert!(array.bits.iter().copied().eq(expected), "{array:?} of {rows:?}");
 }
 
-/// The sparse formats: of the tensors of a matrix only the values are read as an array.
+/// Of the tensors of a sparse matrix, only the values are read as an array.
 fn check_values(path: &Path, ending: &str, dtype: Dtype, rows: &Rows) {
     let npz = ending == "npz";
     let name = if npz { "data" } else { "values" };

@@ -1,5 +1,5 @@
-//! Files of given bytes, and what must hold of whatever is read from them: no panic, one line for
-//! every error, and results that are as large as they say.
+//! Temporary files with given bytes, and the invariants of reading them: no panic, errors of one line, results of the
+//! announced size.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -13,13 +13,13 @@ use shafer_data::{
 };
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// An error is a line that can be read; names and shapes in it are cut.
+/// The longest error message; names and shapes in it are shortened.
 const LONGEST_LINE: usize = 2000;
 
-/// Of the many arrays of a file so many are read.
+/// The largest number of arrays to read from a file.
 const ARRAYS: usize = 20;
 
-/// Names temporary files of the library as well.
+/// Puts all temporary files, also those of the library, into shared memory.
 fn in_memory() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -30,7 +30,7 @@ fn in_memory() {
     });
 }
 
-/// A file of these bytes whose name ends so. It goes when it is dropped.
+/// A temporary file with these bytes and this extension, removed on drop.
 pub fn file(ending: &str, bytes: &[u8]) -> NamedTempFile {
     in_memory();
     let mut file = Builder::new().suffix(ending).tempfile().unwrap();
@@ -38,7 +38,7 @@ pub fn file(ending: &str, bytes: &[u8]) -> NamedTempFile {
     file
 }
 
-/// A folder that goes when it is dropped.
+/// A temporary folder, removed on drop.
 pub fn folder() -> TempDir {
     in_memory();
     tempfile::tempdir().unwrap()
@@ -48,7 +48,7 @@ pub fn at(path: &Path, name: Option<&str>) -> Location {
     Location { path: Some(path.to_owned()), name: name.map(str::to_owned) }
 }
 
-/// The line of an error.
+/// The message of an error, checked to be one line.
 pub fn line(error: &Error) -> String {
     let line = error.to_string();
     assert!(!line.chars().any(char::is_control), "not one line: {line:?}");
@@ -60,11 +60,11 @@ pub fn line(error: &Error) -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     pub info: ArrayInfo,
-    /// The elements as bits: NaN is to be found again too. Of very many, the first.
+    /// The elements as bits, to compare NaN; at most [`ELEMENTS`].
     pub bits: Vec<u64>,
 }
 
-/// Some formats can say in a few bytes that there are any number of elements; so many are read.
+/// The largest number of elements to read: in some formats, a few bytes can announce any number.
 const ELEMENTS: usize = 1 << 20;
 
 pub fn bits(values: &Values) -> Vec<u64> {
@@ -76,7 +76,7 @@ pub fn bits(values: &Values) -> Vec<u64> {
     }
 }
 
-/// The bits of an element as bits of an `f32`.
+/// Converts the bits of an element to the bits of an `f32`.
 pub fn as_f32(bits: u64, dtype: Dtype) -> u32 {
     match dtype {
         Dtype::F16 => f16::from_bits(bits as u16).to_f32(),
@@ -87,7 +87,7 @@ pub fn as_f32(bits: u64, dtype: Dtype) -> u32 {
     .to_bits()
 }
 
-/// The elements that lie in these bytes.
+/// Decodes the elements in these bytes.
 pub fn elements(bytes: &[u8], dtype: Dtype, big_endian: bool) -> Vec<u64> {
     let element = |bytes: &[u8]| {
         let shift = |bits: u64, byte: &u8| bits << 8 | u64::from(*byte);
@@ -96,7 +96,7 @@ pub fn elements(bytes: &[u8], dtype: Dtype, big_endian: bool) -> Vec<u64> {
     bytes.chunks_exact(dtype.size()).map(element).collect()
 }
 
-/// An array, in blocks of so many elements.
+/// Reads an array in blocks of this size.
 pub fn read_in_blocks(location: &Location, block: usize) -> Result<Array> {
     let mut reader = open(location)?;
     let info = reader.info().clone();
@@ -114,7 +114,7 @@ pub fn read_in_blocks(location: &Location, block: usize) -> Result<Array> {
             break;
         }
     }
-    // The end stays the end.
+    // Reading past the end stays empty.
     reader.read(block, &mut values)?;
     assert!(values.is_empty(), "{} more of {info}", values.len());
     match info.elements() {
@@ -124,10 +124,10 @@ pub fn read_in_blocks(location: &Location, block: usize) -> Result<Array> {
     Ok(Array { info, bits: all })
 }
 
-/// An array, which is the same, or the same line, in large blocks and in small ones.
+/// Reads an array in large and in small blocks; the result or the error must be the same.
 pub fn read(location: &Location) -> Result<Array> {
     let whole = read_in_blocks(location, 1 << 16);
-    // A few bytes can be unpacked to millions: these in fewer blocks.
+    // A few bytes can decompress to millions; larger blocks keep that fast.
     let block = if whole.as_ref().is_ok_and(|array| array.bits.len() < 1000) { 3 } else { 997 };
     let parts = read_in_blocks(location, block);
     match (&whole, &parts) {
@@ -138,7 +138,7 @@ pub fn read(location: &Location) -> Result<Array> {
     whole
 }
 
-/// Everything in a file of arrays: those that were listed, with what came of opening them.
+/// All listed arrays of a file, with the results of opening them.
 pub fn arrays(path: &Path) -> Vec<(ArrayInfo, Result<Array>)> {
     let listed = list(path);
     let only = read(&at(path, None));
@@ -152,7 +152,7 @@ pub fn arrays(path: &Path) -> Vec<(ArrayInfo, Result<Array>)> {
     if let [info @ ArrayInfo { name: None, .. }] = &listed[..] {
         return vec![(info.clone(), only)];
     }
-    // Of two with one name the first is meant.
+    // A name refers to the first tensor of that name.
     let mut names = HashSet::new();
     let first = listed.iter().take(ARRAYS).filter(|info| names.insert(&info.name));
     let read = |info: &ArrayInfo| {
@@ -167,8 +167,8 @@ pub fn arrays(path: &Path) -> Vec<(ArrayInfo, Result<Array>)> {
     first.map(read).collect()
 }
 
-/// Everything in a model that lies in files of so many bytes in all. Where the file has a graph,
-/// weights may be scaled.
+/// Checks everything in a model whose files have `bytes` bytes in total. In a file with a graph, weights may be
+/// scaled.
 pub fn model(path: &Path, bytes: usize, graph: bool) {
     let (opened, candidates) = (ModelFile::open(path), heads(path));
     let chosen = load_head(path, None);
@@ -181,7 +181,7 @@ pub fn model(path: &Path, bytes: usize, graph: bool) {
             return;
         }
     };
-    // That there is none is an error, too.
+    // A model without heads is an error, too.
     let candidates = candidates.unwrap_or_else(|error| {
         line(&error);
         Vec::new()
@@ -194,7 +194,7 @@ pub fn model(path: &Path, bytes: usize, graph: bool) {
     };
     for tensor in tensors.iter().take(ARRAYS) {
         assert!(tensor.shape.len() <= 32, "{tensor:?}");
-        // Of two with one name the first is meant.
+        // A name refers to the first tensor of that name.
         let tensor = find(&tensor.name);
         match model.load(&tensor.name) {
             Ok(values) => {
@@ -256,13 +256,13 @@ fn check_head(head: &HeadWeights) {
     assert!(head.bias.as_ref().is_none_or(|bias| bias.len() == head.classes));
 }
 
-/// An array through a pipe.
+/// Reads an array through a pipe.
 pub fn read_piped(bytes: &[u8], name: Option<&str>, block: usize) -> Result<Array> {
     use std::os::fd::AsRawFd;
 
     in_memory();
     let (reader, mut writer) = io::pipe().unwrap();
-    // What a pipe holds without somebody at its other end.
+    // Fits into the buffer of the pipe, so that writing does not block.
     assert!(bytes.len() <= PIPE);
     writer.write_all(bytes).unwrap();
     drop(writer);
@@ -270,5 +270,5 @@ pub fn read_piped(bytes: &[u8], name: Option<&str>, block: usize) -> Result<Arra
     read_in_blocks(&at(path.as_ref(), name), block)
 }
 
-/// The bytes that fit into a pipe.
+/// The buffer size of a pipe.
 pub const PIPE: usize = 1 << 16;

@@ -1,5 +1,5 @@
-//! From bytes to arguments and to files. What must hold of the results is in `laws`, which the
-//! property tests of the core share, in `files`, and in the targets themselves.
+//! Derives arguments and files from fuzzer bytes. The invariants are in `laws` (shared with the property tests of the
+//! core), in `files`, and in the targets.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use laws::{Batch, Bits, Choice};
@@ -12,11 +12,10 @@ pub mod files;
 pub mod laws;
 pub mod parquet;
 
-/// A number of any type: most of the time a small one, because rows in which everything is broken
-/// never get past the checks.
+/// A number of any type: mostly small, because rows of invalid numbers never pass the checks.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
-    /// An eighth of it. Sums of these are exact, and ties are likely.
+    /// In eighths: sums are exact and ties are likely.
     Small(i8),
     Special(f64),
     Bits(u64),
@@ -66,7 +65,7 @@ pub fn doubles(numbers: &[Number]) -> Vec<f64> {
     numbers.iter().map(|x| x.get()).collect()
 }
 
-/// The parameters of a transform, allowed or not.
+/// The parameters of a transform, valid or not.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Parameters {
     Softmax,
@@ -96,7 +95,7 @@ impl Parameters {
     }
 }
 
-/// A number of things, mostly small.
+/// A count, mostly small.
 #[derive(Clone, Copy, Debug)]
 pub struct Count(pub usize);
 
@@ -147,14 +146,14 @@ macro_rules! with_type {
     };
 }
 
-/// Packed rows. The numbers are repeated as often as the shape needs them: blocks, groups and tiles
-/// of rows come into play with more logits than a fuzzer likes to write.
+/// Contiguous rows. The numbers are repeated to fill the shape, because blocks and tiles need more logits than a fuzzer
+/// input has.
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Rows {
     pub parameters: Parameters,
     pub of: Type,
     numbers: Vec<Number>,
-    /// Whether to replace what would make a row be refused.
+    /// Whether to replace invalid logits.
     clean: bool,
     classes: u16,
     rows: u8,
@@ -176,7 +175,7 @@ impl Rows {
         let mask = self.mask.as_ref().filter(|(_, mask)| !mask.is_empty()).map(|(whole, mask)| {
             mask.iter().copied().cycle().take(if *whole { len } else { classes }).collect()
         });
-        // What is outside of the range must be refused; the rows then go on without.
+        // A temperature out of range must be refused; the test continues with 1.
         let temperature = self.temperature.map_or(1.0, |t| t.get());
         let allowed = (1e-30..=1e30).contains(&temperature);
         let plain = shafer::Logits::row(&[0.0_f32]).unwrap();
@@ -186,7 +185,7 @@ impl Rows {
     }
 }
 
-/// So many values, from the numbers again and again.
+/// `len` values by repeating the numbers.
 pub fn repeated<E: Bits>(numbers: &[Number], len: usize, clean: bool) -> Vec<E> {
     let one = [Number::Small(8)];
     let numbers = if numbers.is_empty() { &one } else { numbers };
@@ -197,7 +196,7 @@ pub fn repeated<E: Bits>(numbers: &[Number], len: usize, clean: bool) -> Vec<E> 
     numbers.iter().map(value).cycle().take(len).collect()
 }
 
-/// Weights made a distribution, or nearly: the functions over probabilities refuse most others.
+/// Normalises weights: most other rows would be refused as distributions.
 pub fn distribution(weights: &[Number]) -> Vec<f64> {
     let weights: Vec<f64> = doubles(weights).iter().map(|x| x.abs()).collect();
     let sum: f64 = weights.iter().sum();

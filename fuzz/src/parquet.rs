@@ -1,15 +1,14 @@
-//! Parquet files, byte by byte.
+//! Builds Parquet files at the byte level.
 
 use crate::bytes::varint;
 
-/// A file of these pages and this footer.
+/// A file with these pages and this footer.
 pub fn parquet(pages: &[u8], footer: &[u8]) -> Vec<u8> {
     let length = (footer.len() as u32).to_le_bytes();
     [b"PAR1", pages, footer, &length, b"PAR1"].concat()
 }
 
-/// A struct of Thrift's compact protocol that is being written. Fields come in the order of their
-/// numbers, which lie no further apart than fifteen.
+/// Writes a struct in Thrift's compact protocol. Field ids must ascend by at most 15.
 #[derive(Default)]
 pub struct Thrift {
     bytes: Vec<u8>,
@@ -51,7 +50,7 @@ impl Thrift {
         self.bytes.extend(structure.end());
     }
 
-    /// A list of structs, of fewer than fifteen.
+    /// A list of fewer than 15 structs.
     pub fn structures(&mut self, id: u8, structures: Vec<Thrift>) {
         self.field(id, 9);
         self.bytes.push((structures.len() as u8) << 4 | 12);

@@ -1,6 +1,6 @@
 //! Development tasks. `cargo xtask check` is the gate: what it accepts, CI accepts.
-//! `cargo xtask interop` checks the file formats against the programs of others, `cargo xtask picture`
-//! draws the picture of the README.
+//! `cargo xtask interop` checks the file formats against NumPy, SciPy, safetensors and pyarrow; `cargo xtask picture`
+//! draws the screenshot of the README.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod picture;
@@ -13,17 +13,22 @@ use std::time::Instant;
 const HELP: &str = "\
 Usage: cargo xtask interop
        cargo xtask picture
+       cargo xtask gpu
        cargo xtask check [STEP...]
 
-interop: other programs read the files that we write, and we those that they write. Their Python
-packages go into target/interop-venv at the first run; PYTHON names the python3 to begin with.
+interop: exchanges files with NumPy, SciPy, safetensors and pyarrow in both directions. The first run
+installs them into target/interop-venv; PYTHON selects the python3 for it.
 
-picture: draws docs/compare.png with Chromium; CHROMIUM names it, if it is not in /usr/bin.
+picture: draws docs/compare.png with Chromium; CHROMIUM is its path if it is not in /usr/bin.
 
-check: runs what CI runs, in this order; with STEPs, only those.
+gpu: builds shafer-nets with the feature gpu, and compares training steps on the GPU with those on the
+CPU. It needs a Vulkan driver; Mesa's lavapipe, which computes on the CPU, is enough. The first run
+takes 25 minutes of CPU time to compile, into target/gpu.
+
+check: runs the steps of CI in this order, or only the given STEPs.
 ";
 
-/// A step's name, what it is for, the arguments to cargo, and the environment it needs.
+/// Name, purpose, arguments to cargo, environment.
 type Step =
     (&'static str, &'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
@@ -47,16 +52,16 @@ const KERNEL_TESTS: &[&str] = &[
 ];
 
 const STEPS: [Step; 10] = [
-    ("format", "the code is formatted", &["fmt", "--all", "--check"], &[]),
+    ("format", "formatting", &["fmt", "--all", "--check"], &[]),
     (
         "lint",
-        "clippy has nothing to say",
+        "clippy without warnings",
         &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"],
         &[],
     ),
     (
         "bare",
-        "the core without its features",
+        "clippy on the core without default features",
         &[
             "clippy",
             "-p",
@@ -72,19 +77,19 @@ const STEPS: [Step; 10] = [
     ("test", "unit and integration tests", &["test", "--workspace", "--locked", "--tests"], &[]),
     (
         "doctest",
-        "the examples in the documentation",
+        "examples in the documentation",
         &["test", "--workspace", "--locked", "--doc"],
         &[],
     ),
     (
         "avx2",
-        "the same results without the widest vectors",
+        "kernel tests without AVX-512",
         KERNEL_TESTS,
         &[("RUSTFLAGS", "--cfg disable_dispatch_avx512"), ("CARGO_TARGET_DIR", "target/avx2")],
     ),
     (
         "sse",
-        "and with vectors of four, which multiply and add in two roundings",
+        "kernel tests with SSE only, without fused multiply-add",
         KERNEL_TESTS,
         &[
             ("RUSTFLAGS", "--cfg disable_dispatch_avx512 --cfg disable_dispatch_avx2"),
@@ -93,16 +98,16 @@ const STEPS: [Step; 10] = [
     ),
     (
         "docs",
-        "rustdoc has nothing to say",
+        "rustdoc without warnings",
         &["doc", "--workspace", "--no-deps", "--locked"],
         &[("RUSTDOCFLAGS", "--deny warnings")],
     ),
-    ("bench", "the benchmark compiles", &["bench", "-p", "shafer", "--locked", "--no-run"], &[]),
+    ("bench", "benchmarks compile", &["bench", "-p", "shafer", "--locked", "--no-run"], &[]),
     (
         "fuzz",
-        "the fuzz targets compile",
+        "fuzz targets compile",
         &["check", "--manifest-path", "fuzz/Cargo.toml", "--all-targets", "--locked"],
-        // Checking links nothing, so that libFuzzer itself, which is C++, need not be compiled.
+        // `cargo check` does not link, so libFuzzer (C++) need not be compiled.
         &[("CARGO_TARGET_DIR", "target/fuzz"), ("CUSTOM_LIBFUZZER_PATH", "target/libfuzzer.a")],
     ),
 ];
@@ -113,6 +118,7 @@ fn main() -> ExitCode {
         Some(("check", wanted)) => check(wanted),
         Some(("interop", [])) => interop(),
         Some(("picture", [])) => picture::draw(),
+        Some(("gpu", [])) => gpu(),
         _ => {
             eprint!("{HELP}");
             for (name, purpose, ..) in STEPS {
@@ -132,7 +138,7 @@ fn main() -> ExitCode {
 
 fn check(wanted: &[String]) -> Result<(), String> {
     if let Some(unknown) = wanted.iter().find(|step| STEPS.iter().all(|(name, ..)| name != step)) {
-        return Err(format!("there is no step {unknown:?}; `cargo xtask` lists them"));
+        return Err(format!("unknown step {unknown:?}; `cargo xtask` lists the steps"));
     }
     for (name, purpose, arguments, environment) in STEPS {
         if !wanted.is_empty() && wanted.iter().all(|step| step != name) {
@@ -144,12 +150,12 @@ fn check(wanted: &[String]) -> Result<(), String> {
         command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
         run(command.args(arguments).envs(environment.iter().copied()))
             .map_err(|problem| format!("==> {name}: {problem}"))?;
-        println!("==> {name}: fine, {:.0} s", start.elapsed().as_secs_f64());
+        println!("==> {name}: passed in {:.0} s", start.elapsed().as_secs_f64());
     }
     Ok(())
 }
 
-/// Makes a virtual environment, unless it is there and complete, and runs the script that needs it.
+/// Creates the virtual environment if needed, and runs the script in it.
 fn interop() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let requirements = root.join("crates/shafer-data/tests/interop/requirements.txt");
@@ -159,7 +165,7 @@ fn interop() -> Result<(), String> {
         let base = env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
         run(Command::new(base).args(["-m", "venv"]).arg(&venv))?;
     }
-    // Fast when everything is there, and right when the requirements have changed.
+    // Fast if everything is installed; also handles changed requirements.
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
     run(Command::new(&python).args(pip).arg(&requirements))?;
     let package = ["-p", "shafer-data", "--locked"];
@@ -168,7 +174,17 @@ fn interop() -> Result<(), String> {
     run(Command::new(&python).arg(script).arg(target("debug/examples/convert")?))
 }
 
-/// A place among what is built, as an absolute path.
+/// Tests the networks on a GPU.
+fn gpu() -> Result<(), String> {
+    let package = ["-p", "shafer-nets", "--features", "gpu", "--locked"];
+    // Without optimisation and debug information, which take longer to make than they save.
+    let profile = ["--profile", "dev", "--test", "gpu", "--", "--nocapture"];
+    let environment =
+        [("CARGO_TARGET_DIR", target("gpu")?), ("CARGO_PROFILE_DEV_DEBUG", "false".into())];
+    run(cargo().arg("test").args(package).args(profile).envs(environment))
+}
+
+/// An absolute path in the target folder.
 fn target(name: &str) -> Result<PathBuf, String> {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from);
@@ -179,7 +195,7 @@ fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs a command to its end, or says how it can be run alone.
+/// Runs a command. An error includes the command line to reproduce it.
 fn run(command: &mut Command) -> Result<(), String> {
     let words: Vec<_> = std::iter::once(command.get_program())
         .chain(command.get_args())
@@ -188,7 +204,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     let text = words.join(" ");
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(format!("failed; to see it alone, run: {text}")),
+        Ok(_) => Err(format!("failed; to run it alone: {text}")),
         Err(error) => Err(format!("cannot start: {text}: {error}")),
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask picture`: draws `docs/compare.png`, the page of `shafer compare` in a browser.
+//! `cargo xtask picture`: takes `docs/compare.png`, a screenshot of the page of `shafer compare`.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,13 +8,13 @@ use crate::{cargo, run, target};
 const LOGITS: &str = "multimodal.npy";
 const PAGE: &str = "multimodal.html";
 
-/// Enough for everything above the single rows.
+/// The page down to the table.
 const SIZE: &str = "--window-size=1280,1270";
 
-/// What a README should not be heavier for, in bytes.
+/// The size limit for an image in the README, in bytes.
 const LARGEST: u64 = 200_000;
 
-/// Makes up logits, compares methods over them, and takes a picture of the page.
+/// Generates logits, compares methods on them, and takes a screenshot of the page.
 pub(crate) fn draw() -> Result<(), String> {
     let folder = target("picture")?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -50,12 +50,12 @@ pub(crate) fn draw() -> Result<(), String> {
     Ok(())
 }
 
-/// What `CHROMIUM` names, or where systems have it.
+/// The value of `CHROMIUM`, or a usual path.
 fn browser() -> Result<String, String> {
     if let Ok(named) = std::env::var("CHROMIUM") {
         return Ok(named);
     }
     let usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
     let found = usual.into_iter().find(|path| Path::new(path).exists());
-    found.map(str::to_owned).ok_or_else(|| "no Chromium was found; set CHROMIUM to its path".into())
+    found.map(str::to_owned).ok_or_else(|| "Chromium not found; set CHROMIUM to its path".into())
 }

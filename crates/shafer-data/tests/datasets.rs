@@ -89,8 +89,7 @@ fn folders_are_searched_in_order() {
 
     let error = mnist_set.find(&[absent.clone(), first.clone()]).unwrap_err().to_string();
     let expected = format!(
-        "mnist: is not complete: train-labels-idx1-ubyte is not in {}; `shafer data fetch mnist` \
-         gets it",
+        "mnist: is incomplete: train-labels-idx1-ubyte is not in {}; run `shafer data fetch mnist`",
         first.join("mnist").display()
     );
     assert_eq!(error, expected);
@@ -98,13 +97,13 @@ fn folders_are_searched_in_order() {
     write(&root.join("4/mnist/notes.txt"), b"");
     let error = mnist_set.find(&[absent.clone(), root.join("4")]).unwrap_err().to_string();
     let expected = format!(
-        "mnist: is not in {}, nor in {}; `shafer data fetch mnist` gets it",
+        "mnist: not found in {} or {}; run `shafer data fetch mnist`",
         absent.join("mnist").display(),
         root.join("4/mnist").display()
     );
     assert_eq!(error, expected);
     let error = set("miniimagenet").unwrap().find(&[absent]).unwrap_err().to_string();
-    assert!(error.contains("; it has to be got by hand: its distributors"), "{error}");
+    assert!(error.contains("; it needs a manual download: accept ImageNet's terms"), "{error}");
 
     // The system's folder comes last, and has no folder of the set's name in it.
     let mut fashion = set("fashion").unwrap().clone();
@@ -132,7 +131,7 @@ fn verification_names_what_is_wrong() {
     let checks = set.find(from_ref(&root)).unwrap().verify();
     let problem = |i: usize| checks[i].problem.as_deref().unwrap();
     assert_eq!(checks.len(), 4);
-    assert!(problem(0).contains("/mnist/train-images-idx3-ubyte: its SHA-256 is "), "{checks:?}");
+    assert!(problem(0).contains("/mnist/train-images-idx3-ubyte: has the SHA-256 "), "{checks:?}");
     assert!(problem(2).contains(": has more than 19 bytes; "), "{checks:?}");
     assert!(problem(3).contains(": has 9 bytes, not 10; "), "{checks:?}");
 
@@ -229,9 +228,9 @@ fn png_of_other_kinds() {
     assert!(error.ends_with("A/2.png: is not a grey image; convert the images to 8-bit grey"));
     write(&root.join("A/2.png"), &png(1, 2, png::ColorType::Grayscale, &[1, 2]));
     let error = read_png_folders(&root, &["A"]).unwrap_err().to_string();
-    assert!(error.contains("A/2.png: is 2x1, but the images before are 2x2; "), "{error}");
+    assert!(error.contains("A/2.png: is 2x1, but the first image is 2x2; "), "{error}");
     let error = read_png_folders(&root, &["B"]).unwrap_err().to_string();
-    assert!(error.contains(": has no image that can be read, and 0 that cannot; "), "{error}");
+    assert!(error.contains(": has no valid image and 0 invalid ones; "), "{error}");
 
     // One bit a pixel becomes a byte.
     let mut bits = Vec::new();

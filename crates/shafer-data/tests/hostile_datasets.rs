@@ -26,10 +26,16 @@ fn images_refused(bytes: &[u8], expected: &str) {
 #[test]
 fn idx_headers() {
     let good = idx(&[2, 1, 2], &[1, 2, 3, 4]);
-    images_refused(b"", "FILE: begins with \"\", which no IDX file does; it is damaged");
-    images_refused(b"<html>", "FILE: begins with \"<htm\", which no IDX file does; it is damaged");
-    images_refused(b"\0\0", "FILE: ends within the header of an IDX file; it is damaged");
-    images_refused(&good[..15], "FILE: ends within the header of an IDX file");
+    images_refused(
+        b"",
+        "FILE: begins with \"\", which is not the magic number of IDX; it is damaged",
+    );
+    images_refused(
+        b"<html>",
+        "FILE: begins with \"<htm\", which is not the magic number of IDX; it is damaged",
+    );
+    images_refused(b"\0\0", "FILE: ends within the IDX header; it is damaged");
+    images_refused(&good[..15], "FILE: ends within the IDX header");
     for (kind, name) in [
         (0x09, "signed bytes (0x09)"),
         (0x0b, "16-bit integers (0x0b)"),
@@ -40,12 +46,12 @@ fn idx_headers() {
     ] {
         let mut other = good.clone();
         other[2] = kind;
-        let expected = format!("FILE: holds {name}; images and labels are unsigned bytes (0x08)");
+        let expected = format!("FILE: has {name}; images and labels must be unsigned bytes (0x08)");
         images_refused(&other, &expected);
     }
-    images_refused(&idx(&[2], &[0, 1]), "FILE: has 1 axes instead of 3; images have three");
-    images_refused(&idx(&[1; 255], &[0]), "FILE: has 255 axes instead of 3; images have three");
-    images_refused(&idx(&[], &[]), "FILE: has 0 axes instead of 3; images have three");
+    images_refused(&idx(&[2], &[0, 1]), "FILE: has 1 axes, not 3; images have three");
+    images_refused(&idx(&[1; 255], &[0]), "FILE: has 255 axes, not 3; images have three");
+    images_refused(&idx(&[], &[]), "FILE: has 0 axes, not 3; images have three");
     images_refused(
         &idx(&[u32::MAX; 3], &[]),
         "FILE: claims 4294967295x4294967295x4294967295 bytes, more than 1073741824; it is damaged",
@@ -60,19 +66,19 @@ fn idx_of_another_length() {
     images_refused(&idx(&[1 << 30, 1, 1], &[1]), "FILE: ends after 1 of 1073741824 bytes");
     let mut longer = good.clone();
     longer.push(5);
-    images_refused(&longer, "FILE: goes on after its 4 bytes; it is damaged");
-    images_refused(&idx(&[3, 1, 1], &[1, 2, 3]), "FILE: holds 3 images, but LABELS has 2 labels;");
-    images_refused(&idx(&[2, 0, 7], &[]), "FILE: holds 2 images of 0x7 pixels; there must be some");
-    images_refused(&idx(&[0, 2, 2], &[]), "FILE: holds 0 images, but LABELS has 2 labels");
+    images_refused(&longer, "FILE: has data after its 4 bytes; it is damaged");
+    images_refused(&idx(&[3, 1, 1], &[1, 2, 3]), "FILE: has 3 images, but LABELS has 2 labels;");
+    images_refused(&idx(&[2, 0, 7], &[]), "FILE: has 2 images of 0x7 pixels; it must not be empty");
+    images_refused(&idx(&[0, 2, 2], &[]), "FILE: has 0 images, but LABELS has 2 labels");
 
     let packed = gzip(&good);
     images_refused(&packed[..packed.len() - 3], "FILE: ends early; it is truncated");
     images_refused(&packed[..12], "FILE: ends early; it is truncated");
     let mut flipped = packed.clone();
     *flipped.last_mut().unwrap() ^= 1;
-    images_refused(&flipped, "FILE: cannot be uncompressed (");
+    images_refused(&flipped, "FILE: cannot be decompressed (");
     // Much of nothing, after which there is more than claimed.
-    images_refused(&gzip(&idx(&[1, 1, 1], &vec![0; 10 << 20])), "FILE: goes on after its 1 bytes");
+    images_refused(&gzip(&idx(&[1, 1, 1], &vec![0; 10 << 20])), "FILE: has data after its 1 bytes");
 }
 
 #[test]
@@ -158,7 +164,7 @@ fn archives() {
     xz.extend(crc32fast::hash(&xz[12..]).to_le_bytes());
     xz.extend([0; 64]);
     let error = refused(&xz);
-    assert!(error.starts_with("FILE: cannot be uncompressed ("), "{error}");
+    assert!(error.starts_with("FILE: cannot be decompressed ("), "{error}");
 }
 
 #[test]
@@ -184,9 +190,9 @@ fn scenes() {
     refused("0 1.5 2 3", "F: line 1: pedestrian 1.5 is not a whole number;");
     refused(
         "7 1 2 3\n17 1 2 3\n20 1 2 3",
-        "F: line 3: frame 20 is no multiple of 10 frames from the first, 7;",
+        "F: line 3: frame 20 is not a multiple of 10 frames from the first frame, 7;",
     );
-    refused("0 1 2 3\n0 1 2 4", "F: line 2: pedestrian 1 has a second position in frame 0;");
+    refused("0 1 2 3\n0 1 2 4", "F: line 2: pedestrian 1 has two positions in frame 0;");
     let error = Scene::parse("F", b"0 1 2 \xff").unwrap_err().to_string();
     assert!(error.starts_with("F: line 1: `"), "{error}");
 }

@@ -24,8 +24,10 @@ fn expected() -> Value {
     serde_json::from_str(&text).expect("parses")
 }
 
-/// The largest difference between the logits of a head and others; infinite where sizes differ.
+/// The largest difference between the logits of a head and the expected ones; infinite if sizes differ or a
+/// difference is NaN.
 fn difference(head: &HeadWeights, features: &[Vec<f32>], logits: &[Vec<f32>]) -> f32 {
+    assert_eq!((features.len(), logits.len()), (4, 4), "rows of the fixture");
     let mut largest = 0_f32;
     for (features, logits) in features.iter().zip(logits) {
         if (features.len(), logits.len()) != (head.features, head.classes) {
@@ -35,7 +37,8 @@ fn difference(head: &HeadWeights, features: &[Vec<f32>], logits: &[Vec<f32>]) ->
             let weights = head.weights.iter().skip(k).step_by(head.classes);
             let product: f32 = features.iter().zip(weights).map(|(x, w)| x * w).sum();
             let found = product + head.bias.as_ref().map_or(0.0, |bias| bias[k]);
-            largest = largest.max((found - logit).abs());
+            let difference = (found - logit).abs();
+            largest = if difference.is_nan() { f32::INFINITY } else { largest.max(difference) };
         }
     }
     largest

@@ -1,8 +1,7 @@
-//! Writes logits as the head of a multimodal model gives them, to try the tool on.
+//! Writes synthetic multimodal logits, to try the tool on.
 //!
-//! `cargo run -p shafer-lab --example multimodal -- logits.npy` makes 2,000 rows of 32 classes, the
-//! same ones each time. They are made up: each row is a sharp mode and up to three weaker ones, of a
-//! class and its neighbours, over a background that favours nothing.
+//! `cargo run -p shafer-lab --example multimodal -- logits.npy` writes 2,000 rows of 32 classes, the same on every run.
+//! Each row has a sharp mode and up to three weaker ones, each a class with its neighbours, over random noise.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -14,7 +13,7 @@ const CLASSES: usize = 32;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let Some(path) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        return Err("say where to write: cargo run --example multimodal -- logits.npy".into());
+        return Err("no output; run: cargo run --example multimodal -- logits.npy".into());
     };
     let mut random = Random(1);
     let rows: Vec<f32> = (0..ROWS).flat_map(|_| row(&mut random)).collect();
@@ -29,7 +28,7 @@ fn row(random: &mut Random) -> Vec<f32> {
     let modes = 1 + random.below(4);
     for mode in 0..modes {
         let middle = random.below(CLASSES) as f64;
-        // The first is the strongest; how far the others reach up to it differs from row to row.
+        // The first mode is the strongest; the height of the others is random.
         let height = if mode == 0 { 5.0 } else { 2.0 + 2.5 * random.uniform() };
         let width = 0.6 + 0.8 * random.uniform();
         for (class, logit) in row.iter_mut().enumerate() {
@@ -40,7 +39,7 @@ fn row(random: &mut Random) -> Vec<f32> {
     row.into_iter().map(|logit| logit as f32).collect()
 }
 
-/// `SplitMix64`: enough for made-up numbers, and the same everywhere.
+/// `SplitMix64`, reproducible on every platform.
 struct Random(u64);
 
 impl Random {
@@ -52,7 +51,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to 1, without 1.
+    /// Uniform in [0, 1).
     fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -61,8 +60,8 @@ impl Random {
         (self.uniform() * n as f64) as usize
     }
 
-    /// Close to a normal distribution: the sum of twelve uniform numbers. Nothing here calls a function
-    /// that rounds differently on other machines.
+    /// Approximately normal: the sum of twelve uniform numbers, without functions that round differently on other
+    /// platforms.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }

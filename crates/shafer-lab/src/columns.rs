@@ -1,4 +1,4 @@
-//! Which columns of a table were taken for classes.
+//! The columns of a table that are read as classes.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use shafer_data::{ArrayReader, Columns};
 
 use crate::stream::Rows;
 
-/// What a summary says of the columns of a table; nothing of other files.
+/// The line of a summary about the columns of a table; empty for other files.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken(Option<Columns>);
 
@@ -17,7 +17,7 @@ impl Taken {
         Self(rows.columns().cloned())
     }
 
-    /// A report that has the key `columns` besides its own.
+    /// Adds the key `columns` to a report.
     pub(crate) fn beside<'a, T: Serialize>(&'a self, report: &'a T) -> impl Serialize + 'a {
         #[derive(Serialize)]
         struct Names<'a> {
@@ -37,28 +37,28 @@ impl Taken {
     }
 }
 
-/// One line, or none.
+/// One line or nothing.
 impl fmt::Display for Taken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.as_ref().map_or(Ok(()), |columns| writeln!(f, "columns         {columns}"))
     }
 }
 
-/// Refuses one number a row, which is no distribution over classes.
+/// Refuses rows of a single number, which are no distributions over classes.
 pub(crate) fn check_classes(reader: &dyn ArrayReader) -> Result<()> {
     match reader.columns() {
         Some(columns) if columns.lists => {}
         Some(Columns { taken, .. }) => {
             if let [only] = &taken[..] {
                 bail!(
-                    "`{}` is one number a row, and no classes to choose from; take a column of \
+                    "`{}` has one number per row instead of one per class; choose a column of \
                      lists, or several columns with --columns",
                     only.escape_debug()
                 );
             }
         }
         None if reader.info().open_ended && reader.info().shape == [1] => bail!(
-            "has one number a line, and no classes to choose from; write one row a line, or name \
+            "has one number per line instead of one per class; write one row per line, or name \
              the separator with --delimiter"
         ),
         None => {}

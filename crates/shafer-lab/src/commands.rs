@@ -1,4 +1,4 @@
-//! From arguments to output.
+//! Runs the commands: checks arguments, opens inputs and outputs, prints results.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
@@ -14,7 +14,6 @@ use shafer_data::{
     RowWriter, TensorInfo,
 };
 
-use crate::behaviour::{FrameChoice, JsonPredictions, KeptCounts, PredictionFile};
 use crate::cli::{Cli, Command, Compare, Explain, Heads, Input, Predict, Reproduce, Sparsify};
 use crate::columns::Taken;
 use crate::explain::Explainer;
@@ -22,18 +21,17 @@ use crate::head::HeadReader;
 use crate::method::{Choice, EVIDENTIAL};
 use crate::one_row::one_row;
 use crate::output::Source;
+use crate::predict::{FrameChoice, JsonPredictions, KeptCounts, PredictionFile};
 use crate::progress::Progress;
-use crate::reproduce::Experiment;
 use crate::sparsify::Output;
 use crate::stream::Rows;
 use crate::terminal::Colours;
 use crate::words::counted;
 use crate::{
-    behaviour, columns, compare, data, demo, interrupt, output, report, reproduce, sparsify,
-    terminal,
+    columns, compare, data, demo, experiments, interrupt, output, predict, sparsify, terminal,
 };
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     interrupt::listen().context("cannot listen for Ctrl-C")?;
     start_threads(cli.threads)?;
@@ -61,16 +59,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
 }
 
-/// Starts the threads that compute: later, their failure would end the program.
+/// Starts the global thread pool. If rayon started it on first use, a failure would panic.
 fn start_threads(wanted: Option<usize>) -> Result<()> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = match wanted {
-        Some(0) => bail!("--threads is 0, but at least one is needed"),
+        Some(0) => bail!("--threads is 0, but must be at least 1"),
         Some(wanted) if wanted > processors => {
-            let used = counted(processors, "processor");
+            let used = counted(processors, "thread");
             let _ = writeln!(
                 io::stderr(),
-                "shafer: --threads {wanted}: as many threads are used as there are, {used}"
+                "shafer: --threads {wanted}: using {used}, one per processor"
             );
             processors
         }
@@ -83,12 +81,12 @@ fn start_threads(wanted: Option<usize>) -> Result<()> {
         .context("cannot start the threads")
 }
 
-/// Prints what was asked for instead of a command: help or the version.
+/// Prints help or the version.
 pub(crate) fn print_help(help: &clap::Error) -> Result<()> {
     help.print().and_then(|()| io::stdout().flush()).context(STANDARD_OUTPUT)
 }
 
-/// Refuses outputs that are inputs, and those that exist and are not ours.
+/// Refuses an output that is one of the inputs, or that exists and was not written by shafer.
 fn check_output(
     input: &Input,
     others: &[Option<&Path>],
@@ -106,12 +104,12 @@ fn check_output(
     output::check(&sources.chain(others).collect::<Vec<_>>(), output, kind, force)
 }
 
-/// Says what went wrong in one line, and gives the exit code for it.
+/// Prints an error in one line and returns its exit code.
 pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
     let broken_pipe = error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
     });
-    // Whoever reads our output has seen enough: that is no fault.
+    // The reader closed the pipe, as `head` does. That is not an error.
     if broken_pipe {
         return ExitCode::SUCCESS;
     }
@@ -145,13 +143,14 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     }
 }
 
-/// Names the input that an error is about, unless it names its file itself: that may be the output.
+/// Adds the name of the input to an error that does not name its file. Errors of `shafer_data` do, and theirs
+/// may be the output.
 fn about(error: anyhow::Error, input: &impl fmt::Display) -> anyhow::Error {
     if error.is::<shafer_data::Error>() { error } else { error.context(input.to_string()) }
 }
 
-/// Begins an output file for rows. `.npy` is dense and has the shape of the input; `.parquet` has room
-/// for the method.
+/// Creates an output file for rows. `.npy` is dense and has the shape of the input; `.parquet` stores the
+/// name of the method in its metadata.
 fn create(path: &Path, rows: &Rows, method: &str) -> Result<Output> {
     let ends_in = |wanted| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(wanted));
     let dense = ends_in("npy");
@@ -167,9 +166,9 @@ fn create(path: &Path, rows: &Rows, method: &str) -> Result<Output> {
 }
 
 fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
-    /// As many classes as a screen has lines.
+    /// Listed in the terminal.
     const SCREEN: usize = 24;
-    /// As many as a program hardly minds.
+    /// Listed in JSON.
     const LISTED: usize = 1000;
     let transform = arguments.method.transform()?;
     let names = read_class_names(arguments.class_names.as_deref())?;
@@ -211,7 +210,7 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
 
 fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let names = arguments.class_names.as_deref();
-    let labels = arguments.labels.as_deref().map(Location::parse);
+    let labels = arguments.labels.as_ref().map(Location::parse);
     let others = [names, labels.as_ref().and_then(|labels| labels.path.as_deref())];
     let html = arguments.html.as_deref();
     check_output(&arguments.input, &others, html, output::Kind::Page, arguments.force)?;
@@ -222,7 +221,7 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     compare::check_memory(&rows).map_err(|error| about(error, &arguments.input))?;
     let labels = arguments.labels.as_deref().map(compare::Labels::open).transpose()?;
     interrupt::hold();
-    // Before the work, so that a page that cannot be written is known at once.
+    // Created before the work, so that an unwritable path fails at once.
     let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
     let name = arguments.input.to_string();
@@ -245,7 +244,7 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     } else {
         let mut text = comparison.text(terminal::width()) + &taken.to_string();
         if let Some(path) = &arguments.html {
-            let _ = writeln!(text, "the page is {}", path.display());
+            let _ = writeln!(text, "page written to {}", path.display());
         }
         print(&text)
     }
@@ -302,36 +301,30 @@ fn run_demo(cli: &Cli, out: &Path) -> Result<()> {
 }
 
 fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
-    let mut changes = arguments.changes.clone();
-    let mut name = format!("{}-{}", arguments.experiment.name(), arguments.preset.name());
-    let is_behaviour = arguments.experiment == Experiment::Behaviour;
-    if let Some(scene) = arguments.scene {
-        if !is_behaviour {
-            bail!("--scene is for behaviour, not for {}", arguments.experiment.name());
-        }
-        // Before the others, so that one who sets scenes by hand gets them.
-        changes.insert(0, scene.change());
-        let _ = write!(name, "-{}", scene.name());
+    let experiment = experiments::find(&arguments.experiment)?;
+    let mut name = format!("{}-{}", experiment.name, arguments.preset);
+    let mut changes = Vec::new();
+    for meaning in arguments.options.meanings(experiment)? {
+        let _ = write!(name, "-{}", meaning.suffix);
+        changes.push(meaning.change);
     }
-    if arguments.weights.is_some() && !is_behaviour {
-        bail!("--weights is for behaviour, not for {}", arguments.experiment.name());
-    }
+    // Last, so that an explicit --set takes precedence.
+    changes.extend_from_slice(&arguments.changes);
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("shafer-runs").join(name));
-    let request = reproduce::Request {
-        experiment: arguments.experiment,
-        preset: arguments.preset,
+    let device = arguments.device.clone().or_else(|| std::env::var("SHAFER_DEVICE").ok());
+    let device = device.unwrap_or_else(|| experiments::CPU.to_owned());
+    let reproduced = experiments::reproduce(&experiments::Request {
+        experiment,
+        preset: &arguments.preset,
         seeds: arguments.seeds,
         changes: &changes,
         out: &out,
         folders: &data::folders(arguments.data_dir.as_deref()),
+        own_data: arguments.own_data,
         weights: arguments.weights.as_deref(),
+        device: &device,
         quiet: cli.quiet,
-    };
-    let reproduced = if is_behaviour {
-        behaviour::reproduce(&request)?
-    } else {
-        reproduce::reproduce(&request)?
-    };
+    })?;
     if cli.json {
         print_json(&reproduced)
     } else if cli.quiet {
@@ -355,7 +348,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
             output::check(&inputs, path, kind, arguments.force)?;
         }
     }
-    let forecaster = behaviour::Forecaster::new(&behaviour::Request {
+    let forecaster = predict::Forecaster::new(&predict::Request {
         scene: &arguments.scene,
         rate: arguments.fps,
         units: arguments.units,
@@ -365,14 +358,14 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
     let frames = forecaster.frames(arguments.frame)?;
     let all = arguments.frame == FrameChoice::All;
     interrupt::hold();
-    // Before the work, so that a file that cannot be written is known at once.
+    // Created before the work, so that an unwritable path fails at once.
     let mut output =
         arguments.output.as_deref().map(|path| PredictionFile::create(path, all)).transpose()?;
     let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
     for warning in forecaster.warnings() {
         let _ = writeln!(io::stderr(), "shafer: {}: {warning}", arguments.scene.display());
     }
-    let on_page = if page.is_some() { behaviour::shown_frames(&frames) } else { Vec::new() };
+    let on_page = if page.is_some() { predict::shown(&frames) } else { Vec::new() };
     let mut pictured = Vec::new();
     let mut list = (cli.json && all).then(|| JsonPredictions::new(io::stdout().lock(), true));
     let mut kept = KeptCounts::default();
@@ -397,7 +390,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
     }
     drop(progress);
     if let (Some(mut page), Some(path)) = (page, &arguments.html) {
-        page.write_all(behaviour::prediction_page(&pictured, frames.len())?.as_bytes())
+        page.write_all(predict::page(&pictured, frames.len())?.as_bytes())
             .with_context(|| format!("{}: cannot write", path.display()))?;
         page.commit()?;
     }
@@ -417,15 +410,15 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
 }
 
 fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
-    // All are read before any is drawn, so that a bad one is known at once.
+    // Reads all results before drawing any, so that a bad file fails at once.
     let runs = folders
         .iter()
-        .map(|folder| Ok((folder, report::read(folder)?)))
+        .map(|folder| Ok((folder, experiments::read(folder)?)))
         .collect::<Result<Vec<_>>>()?;
     let mut drawn = Vec::new();
     for (folder, results) in runs {
         interrupt::check()?;
-        drawn.push(report::draw(folder, &*results)?);
+        drawn.push(experiments::draw(folder, &*results)?);
     }
     if cli.json {
         return print_json(&drawn);
@@ -433,7 +426,7 @@ fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
     if cli.quiet {
         return Ok(());
     }
-    let line = |run: &report::Drawn| {
+    let line = |run: &experiments::Drawn| {
         let figures = counted(run.figures.len() / 2, "figure");
         format!("{}: {}, {figures}\n", run.data_set, run.report.display())
     };
@@ -443,7 +436,7 @@ fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
 fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     let streams = [&input.logits, &input.features, &input.mask].into_iter().flatten();
     if streams.filter(|name| Location::parse(name).path.is_none()).count() > 1 {
-        bail!("standard input is wanted twice; give one of them as a file");
+        bail!("standard input (-) is used for two inputs; give one of them as a file");
     }
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => {
@@ -462,11 +455,11 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
             let found = reader.info().to_string();
             let reader = HeadReader::new(reader, head).with_context(|| {
                 let features = Path::new(features).display();
-                format!("{features}: is {found}, but the head takes rows of {wanted} features")
+                format!("{features}: is {found}, but the head needs rows of {wanted} features")
             })?;
             Box::new(reader)
         }
-        _ => bail!("give a file of logits, or --head and --features"),
+        _ => bail!("no input; give a file of logits, or --head and --features"),
     };
     let rows = Rows::new(reader, input.axis)
         .and_then(|rows| rows.grouped(groups))
@@ -476,21 +469,21 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
         .map_err(|error| about(error, &Path::new(mask).display()))
 }
 
-/// One name a line; none without a file.
+/// The lines of a file of class names; none without a file.
 fn read_class_names(path: Option<&Path>) -> Result<Vec<String>> {
     let Some(path) = path else { return Ok(Vec::new()) };
     let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{}: cannot read the names of the classes", path.display()))?;
+        .with_context(|| format!("{}: cannot read the class names", path.display()))?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Either none, or one for each class.
+/// Fails unless there is one name per class, or none at all.
 fn check_class_names(names: &[String], classes: usize) -> Result<()> {
     if names.is_empty() || names.len() == classes {
         return Ok(());
     }
-    let are = if names.len() == 1 { "is" } else { "are" };
-    bail!("there {are} {} for {}", counted(names.len(), "name"), counted(classes, "class"))
+    let (names, classes) = (counted(names.len(), "name"), counted(classes, "class"));
+    bail!("--class-names has {names}, but there are {classes}; write one name per line")
 }
 
 const STANDARD_OUTPUT: &str = "cannot write to standard output";

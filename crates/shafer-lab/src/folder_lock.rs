@@ -1,24 +1,23 @@
-//! One program at a time in a folder.
+//! An advisory lock on a folder, for one process at a time.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-/// Until it is dropped, nobody else gets the lock of the same folder. It goes with the process that holds
-/// it, however that ends.
+/// Holds the lock until it is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct FolderLock(File);
 
 impl FolderLock {
-    /// Takes the lock, or says `taken`.
+    /// Takes the lock, or fails with the message `taken`.
     pub(crate) fn new(folder: &Path, taken: &str) -> Result<Self> {
         let path = folder.join(".lock");
         let file =
             File::create(&path).with_context(|| format!("{}: cannot write", path.display()))?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => bail!("{}: {taken}", folder.display()),
-            // Some network disks have no locks.
+            // Some network file systems have no locks.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Self(file)),
         }
     }
@@ -26,8 +25,8 @@ impl FolderLock {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a program that another thread is about to start has it open
-        // for a moment, too.
+        // Closing the file is not enough: between fork and exec, a child process that another thread starts
+        // holds the file open, too.
         let _ = self.0.unlock();
     }
 }

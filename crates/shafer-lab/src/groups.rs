@@ -1,4 +1,4 @@
-//! Several variables side by side along the axis of the classes, each with a distribution of its own.
+//! Several variables side by side along the axis of the classes, each with a separate distribution.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use shafer::{CompressedRows, Element, Logits};
 
 use crate::stream::Shape;
 
-/// The classes of each group, given their numbers.
+/// The class ranges of groups with these sizes.
 pub(crate) fn ranges(sizes: &[usize], classes: usize) -> Result<Vec<Range<usize>>> {
     let list = || sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     if let Some(empty) = sizes.iter().position(|&size| size == 0) {
@@ -15,7 +15,7 @@ pub(crate) fn ranges(sizes: &[usize], classes: usize) -> Result<Vec<Range<usize>
     }
     let sum = sizes.iter().fold(0, |sum: usize, &size| sum.saturating_add(size));
     if sum != classes {
-        bail!("--groups {}: these are {sum} classes, but the axis has {classes}", list());
+        bail!("--groups {}: has {sum} classes in total, but the axis has {classes}", list());
     }
     let mut end = 0;
     let ranges = sizes.iter().map(|&size| {
@@ -30,13 +30,13 @@ pub(crate) fn ranges(sizes: &[usize], classes: usize) -> Result<Vec<Range<usize>
 pub(crate) struct Array<'a, E> {
     pub(crate) logits: &'a [E],
     pub(crate) shape: Shape,
-    /// One entry a class, or one a logit.
+    /// One entry per class or per logit.
     pub(crate) mask: Option<&'a [bool]>,
     pub(crate) temperature: f64,
 }
 
 impl<E: Element> Array<'_, E> {
-    /// Calls `work` with the rows of one group. `part` is room for its part of a mask.
+    /// Calls `work` with the rows of one group. `part` is a scratch buffer for its part of the mask.
     pub(crate) fn with_group<T>(
         self,
         group: &Range<usize>,
@@ -65,12 +65,12 @@ impl<E: Element> Array<'_, E> {
     }
 }
 
-/// Where a group lies in each slab of an array.
+/// The elements of a group in each slab of an array.
 fn slab_part(group: &Range<usize>, inner: usize) -> Range<usize> {
     group.start * inner..group.end * inner
 }
 
-/// Arrays of the single groups as one array, in which they lie side by side.
+/// Concatenates the dense arrays of groups along the axis of the classes.
 pub(crate) fn join_dense<E: Element>(
     parts: &[Vec<E>],
     groups: &[Range<usize>],
@@ -87,7 +87,7 @@ pub(crate) fn join_dense<E: Element>(
     }
 }
 
-/// Rows of all groups together.
+/// Compressed rows of all groups, concatenated.
 pub(crate) struct JoinedRows<E> {
     pub(crate) indptr: Vec<usize>,
     pub(crate) indices: Vec<u32>,
@@ -101,7 +101,7 @@ impl<E> Default for JoinedRows<E> {
 }
 
 impl<E: Element> JoinedRows<E> {
-    /// Replaces the rows by those of the single groups, in which they lie side by side.
+    /// Replaces the rows by the concatenated rows of the groups.
     pub(crate) fn join(&mut self, parts: &[CompressedRows<E>], groups: &[Range<usize>]) {
         self.indptr.clear();
         self.indptr.push(0);
@@ -119,7 +119,7 @@ impl<E: Element> JoinedRows<E> {
     }
 }
 
-/// An error with the row's and the column's number in the file, instead of in a block of a group.
+/// Translates the row and column of an error from a block of a group to the file.
 pub(crate) fn in_file(
     mut error: shafer::Error,
     first: usize,
@@ -152,7 +152,7 @@ mod tests {
     fn sizes_become_ranges() {
         assert_eq!(ranges(&[2, 1, 3], 6).unwrap(), [0..2, 2..3, 3..6]);
         let error = ranges(&[5, 5], 12).unwrap_err().to_string();
-        assert_eq!(error, "--groups 5,5: these are 10 classes, but the axis has 12");
+        assert_eq!(error, "--groups 5,5: has 10 classes in total, but the axis has 12");
         let error = ranges(&[5, 0], 5).unwrap_err().to_string();
         assert_eq!(error, "--groups 5,0: group 1 has no classes, but needs at least one");
         assert!(ranges(&[usize::MAX, 2], 1).is_err());

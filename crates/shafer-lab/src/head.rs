@@ -1,10 +1,10 @@
-//! Logits that are computed from features and a model's last linear layer.
+//! Computes logits from features and the last linear layer of a model.
 
 use half::{bf16, f16};
 use rayon::prelude::*;
 use shafer_data::{ArrayInfo, ArrayReader, Columns, Dtype, Error, HeadWeights, Result, Values};
 
-/// Reads features and gives logits.
+/// Reads features and returns logits.
 pub(crate) struct HeadReader {
     features: Box<dyn ArrayReader>,
     head: HeadWeights,
@@ -13,7 +13,7 @@ pub(crate) struct HeadReader {
 }
 
 impl HeadReader {
-    /// `None` if the features are not as many as the head takes.
+    /// `None` if the number of features is not that of the head.
     pub(crate) fn new(features: Box<dyn ArrayReader>, head: HeadWeights) -> Option<Self> {
         let mut info = features.info().clone();
         let last = info.shape.last_mut()?;
@@ -62,7 +62,7 @@ impl ArrayReader for HeadReader {
     }
 }
 
-/// `features * weights + bias`, row by row. `logits` are none before.
+/// `features * weights + bias`, row by row. `logits` must be empty.
 fn multiply<T: Copy + Sync>(
     head: &HeadWeights,
     features: &[T],

@@ -1,16 +1,16 @@
-//! Ctrl-C: stops between two blocks, so that no half-written file is left behind.
+//! Ctrl-C: stops between two blocks, so that temporary files are removed.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The exit code of a program that was interrupted, as shells have it.
+/// 128 + SIGINT, the exit code that shells use.
 pub(crate) const EXIT_CODE: u8 = 130;
 
-/// Whether there is something to be left in order.
+/// Whether a job has started that needs cleaning up.
 static HELD: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Why a job stopped, and what it left.
+/// The error of an interrupted job, with the state it leaves.
 #[derive(Debug)]
 pub(crate) struct Interrupted(pub(crate) &'static str);
 
@@ -22,8 +22,7 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Listens from now on. Before anything is held, the program simply ends; and whoever asks twice is
-/// not kept waiting for the block.
+/// Installs the handler. The first Ctrl-C before [`hold`], and the second at any time, end the program at once.
 pub(crate) fn listen() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
         if !HELD.load(Ordering::Relaxed) || INTERRUPTED.swap(true, Ordering::Relaxed) {
@@ -32,12 +31,12 @@ pub(crate) fn listen() -> Result<(), ctrlc::Error> {
     })
 }
 
-/// From now on, a job is stopped where it calls [`check`].
+/// From now on, Ctrl-C only stops the job where it calls [`check`].
 pub(crate) fn hold() {
     HELD.store(true, Ordering::Relaxed);
 }
 
-/// An error once somebody has asked to stop.
+/// Fails after Ctrl-C.
 pub(crate) fn check() -> Result<(), Interrupted> {
     if INTERRUPTED.load(Ordering::Relaxed) {
         return Err(Interrupted("nothing was written"));

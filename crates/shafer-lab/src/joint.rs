@@ -1,5 +1,4 @@
-//! The support sizes of joint spaces: products over groups, which no list of counts is long enough
-//! for.
+//! Support sizes of joint spaces: products over groups, too large to count in an array indexed by size.
 
 use std::fmt;
 
@@ -7,9 +6,9 @@ use serde::{Serialize, Serializer};
 
 use crate::summary::quantile;
 
-/// Joint support sizes, counted by size. Sizes to 2048 are counted each by itself, larger ones
-/// together with those that agree in their first eleven binary digits: quantiles are then too small
-/// by less than 0.1%. Memory grows with the logarithm of the number of joint classes.
+/// A histogram of joint support sizes with logarithmic buckets. Sizes up to 2048 have a bucket each; larger ones
+/// share a bucket if they agree in the first eleven binary digits, which makes quantiles too small by less
+/// than 0.1%. Memory grows with the logarithm of the number of joint classes.
 #[derive(Clone, Debug)]
 pub(crate) struct JointSizes {
     classes: f64,
@@ -20,11 +19,11 @@ pub(crate) struct JointSizes {
     counts: Vec<u64>,
 }
 
-/// How many binary digits after the first are told apart.
+/// Mantissa bits that select the bucket.
 const DIGITS: u32 = 10;
 
 impl JointSizes {
-    /// For groups of so many classes each.
+    /// For groups of these sizes.
     pub(crate) fn new(groups: impl Iterator<Item = usize>) -> Self {
         let classes: f64 = groups.map(|size| size as f64).product();
         let buckets = if classes.is_finite() { bucket(classes) + 1 } else { 0 };
@@ -39,7 +38,7 @@ impl JointSizes {
     }
 
     pub(crate) fn add(&mut self, size: f64) {
-        // Of more joint classes than a number can be, nothing is counted.
+        // No buckets if the number of joint classes overflows f64.
         let Some(count) = self.counts.get_mut(bucket(size)) else { return };
         *count += 1;
         self.rows += 1;
@@ -68,7 +67,7 @@ impl JointSizes {
     }
 }
 
-/// A size's bucket: its exponent and its first digits, as they lie in its bits.
+/// The bucket of a size: exponent and leading mantissa bits.
 fn bucket(size: f64) -> usize {
     ((size.to_bits() - 1.0_f64.to_bits()) >> (f64::MANTISSA_DIGITS - 1 - DIGITS)) as usize
 }
@@ -78,17 +77,17 @@ fn size(bucket: usize) -> f64 {
     f64::from_bits(1.0_f64.to_bits() + ((bucket as u64) << (f64::MANTISSA_DIGITS - 1 - DIGITS)))
 }
 
-/// What is kept of a joint space.
+/// The summary of a joint space.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct JointSummary {
-    /// `null` in JSON if they are more than 1e308.
+    /// `null` in JSON above 1e308.
     #[serde(serialize_with = "count")]
     pub(crate) classes: f64,
-    /// `None` if there are no rows, or too many classes.
+    /// `None` without rows, or above 1e308 classes.
     pub(crate) kept: Option<JointKept>,
 }
 
-/// How many joint classes rows keep.
+/// The number of kept joint classes per row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct JointKept {
     pub(crate) mean: f64,
@@ -108,10 +107,10 @@ pub(crate) struct JointKept {
     pub(crate) reduction_percent_by_largest: f64,
 }
 
-/// Beyond these, not every whole number is a float.
+/// 2^53: up to here, every integer is exact in f64.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// Counts are whole numbers in JSON too, as long as they are exact.
+/// Serialises a count as an integer as long as it is exact.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 pub(crate) fn count<S: Serializer>(size: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if *size <= WHOLE {
@@ -121,17 +120,17 @@ pub(crate) fn count<S: Serializer>(size: &f64, serializer: S) -> Result<S::Ok, S
     }
 }
 
-/// A number of joint classes as people read it.
+/// A number of joint classes for display.
 pub(crate) fn count_text(size: f64) -> String {
     if size < 1e6 { format!("{size}") } else { format!("{size:.2e}") }
 }
 
-/// A mean of such numbers.
+/// A mean number of joint classes for display.
 fn mean_text(mean: f64) -> String {
     if mean < 1e6 { format!("{mean:.2}") } else { format!("{mean:.2e}") }
 }
 
-/// With as many digits as it takes to tell it from 100.
+/// With enough digits to differ from 100%.
 fn percent_text(percent: f64) -> String {
     let left = 100.0 - percent;
     let decimals = if left > 0.0 { (1.0 - left.log10().floor()).clamp(1.0, 12.0) } else { 1.0 };

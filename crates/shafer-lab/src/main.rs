@@ -1,35 +1,31 @@
 //! The command line tool `shafer`.
 
-mod behaviour;
+mod atomic;
 mod cli;
 mod columns;
 mod commands;
 mod compare;
 mod data;
 mod demo;
-mod experiment;
+mod drawing;
+mod experiments;
 mod explain;
-mod figure;
 mod folder_lock;
 mod groups;
 mod head;
 mod interrupt;
 mod joint;
-mod judge;
 mod many_classes;
 mod memory;
 mod method;
 mod one_row;
 mod output;
 mod page;
-mod paper;
+mod predict;
 mod progress;
-mod report;
-mod reproduce;
 mod sparsify;
 mod stream;
 mod summary;
-#[allow(dead_code, reason = "what shows a trained network calls it")]
 mod terminal;
 mod words;
 
@@ -37,15 +33,14 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-/// Training allocates and frees a lot: a third of its time depends on how.
+/// Training allocates and frees a lot: mimalloc saves a third of its time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let done = match cli::Cli::try_parse() {
         Ok(cli) => commands::run(&cli),
-        // What is wrong with the arguments; to say so is all that can be done.
-        Err(told) if told.use_stderr() => told.exit(),
+        Err(usage) if usage.use_stderr() => usage.exit(),
         Err(help) => commands::print_help(&help),
     };
     match done {

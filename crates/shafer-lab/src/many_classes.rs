@@ -1,15 +1,15 @@
-//! When the paper's rule keeps more than anybody wants.
+//! A hint for rows of many classes, of which the paper's rule keeps too many.
 
-/// From how many classes on the hint is given.
+/// The hint is for rows of at least this many classes.
 const MANY: usize = 1000;
 
-/// By how much the kept classes must outnumber the effective ones.
+/// The hint is for rows with at least this many kept classes per effective class.
 const FACTOR: f64 = 10.0;
 
 const ALTERNATIVES: &str = "more rounds, min-p or entmax keep fewer";
 
-/// Says so if the evidential method keeps many more classes than the effective number of classes of its
-/// distribution: at thousands of classes, about half of a row lies above its mean.
+/// A hint if the evidential method keeps many more classes than the effective number of classes: of
+/// thousands of classes, about half lie above the mean of the row.
 pub(crate) fn hint(classes: usize, kept: f64, effective: f64) -> Option<String> {
     (classes >= MANY && kept > FACTOR * effective).then(|| {
         format!(
@@ -19,12 +19,12 @@ pub(crate) fn hint(classes: usize, kept: f64, effective: f64) -> Option<String> 
     })
 }
 
-/// The same where only the number of kept classes is known.
+/// The same, if only the number of kept classes is known.
 pub(crate) fn hint_by_size(classes: usize, kept: f64) -> Option<String> {
     (classes >= MANY && kept > classes as f64 / FACTOR).then(|| {
         format!(
-            "with {classes} classes, most kept ones may be negligible: `shafer compare` tells; \
-             {ALTERNATIVES}"
+            "of {classes} classes, most kept ones may be negligible; `shafer compare` shows by how \
+             much; {ALTERNATIVES}"
         )
     })
 }

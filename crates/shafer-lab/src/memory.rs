@@ -1,20 +1,19 @@
-//! Whether memory has room for a job, asked before it begins: most libraries abort the program when there is
-//! none.
+//! Checks for enough memory before a job starts: most libraries abort the program when an allocation fails.
 
 use anyhow::{Result, bail};
 
-/// What a job takes besides its rows: threads, buffers of files, and the allocator's own tables.
+/// Memory besides the rows: threads, file buffers, the allocator's tables.
 const BASE: usize = 48 << 20;
 
-/// Fails if there is no room for so many bytes.
+/// Fails if this many bytes cannot be allocated.
 pub(crate) fn check(bytes: usize, what: &str) -> Result<()> {
     let bytes = bytes.saturating_add(BASE);
     let mut room: Vec<u8> = Vec::new();
     let found = room.try_reserve_exact(bytes);
-    // Otherwise the compiler sees that nobody uses the room, and does not ask for it.
+    // Keeps the compiler from removing the unused allocation.
     std::hint::black_box(&room);
     if found.is_err() {
-        bail!("out of memory: {what} take about {} MB", bytes.div_ceil(1_000_000));
+        bail!("out of memory: {what} need about {} MB", bytes.div_ceil(1_000_000));
     }
     Ok(())
 }
@@ -28,6 +27,6 @@ mod tests {
     fn more_than_there_can_be() {
         check(1, "tests").unwrap();
         let error = check(usize::MAX / 4, "rows").unwrap_err().to_string();
-        assert!(error.starts_with("out of memory: rows take about "), "{error}");
+        assert!(error.starts_with("out of memory: rows need about "), "{error}");
     }
 }

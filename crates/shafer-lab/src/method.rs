@@ -8,7 +8,7 @@ use shafer::{
     Entmax, Evidential, MinP, Softmax, SparsegenHg, SparsegenLin, Sparsemax, TopK, TopP, Transform,
 };
 
-/// What parameters are if nothing is said about them.
+/// Default parameters.
 const ROUNDS: usize = 1;
 const ALPHA: f64 = 1.5;
 const LAMBDA: f64 = 0.5;
@@ -17,19 +17,19 @@ const K: usize = 5;
 const TOP_P: f64 = 0.9;
 const MIN_P: f64 = 0.05;
 
-/// The paper's three, as they are called on the command line.
+/// The paper's three methods by their names on the command line.
 pub(crate) const EVIDENTIAL: &str = "evidential";
 pub(crate) const SOFTMAX: &str = "softmax";
 pub(crate) const SPARSEMAX: &str = "sparsemax";
 
-/// Which transform, and its parameters.
+/// A transform and its parameters on the command line.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MethodArgs {
-    /// How to choose the classes
+    /// The transform that selects the classes
     #[arg(short, long, value_enum, default_value_t = Method::Evidential)]
     method: Method,
 
-    /// Divide the logits by this first; never changes what `evidential` keeps
+    /// Divide the logits by this before the transform; does not change the classes that evidential keeps
     #[arg(short, long, default_value_t = 1.0, value_name = "T")]
     pub(crate) temperature: f64,
 
@@ -37,35 +37,36 @@ pub(crate) struct MethodArgs {
     parameters: Parameters,
 }
 
-/// What transforms can be told besides their logits.
+/// The parameters of all transforms.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 struct Parameters {
-    /// evidential: apply it again to the survivors, this often in all [default: 1]
+    /// evidential: number of rounds, each applied to the survivors of the last [default: 1]
     #[arg(long, value_name = "R")]
     rounds: Option<usize>,
 
-    /// entmax: from 1 (softmax) over 1.5 to 2 (sparsemax) and beyond [default: 1.5]
+    /// entmax: at least 1; 1 is softmax, 2 is sparsemax [default: 1.5]
     #[arg(long, value_name = "A")]
     alpha: Option<f64>,
 
-    /// sparsegen-lin: less than 1, and larger is sparser [default: 0.5]
+    /// sparsegen-lin: below 1, larger is sparser [default: 0.5]
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     lambda: Option<f64>,
 
-    /// sparsegen-hg: 0 ignores scale, and large ignores translation [default: 1]
+    /// sparsegen-hg: 0 makes it scale-invariant, large values translation-invariant [default: 1]
     #[arg(long, value_name = "Q")]
     q: Option<f64>,
 
-    /// top-k: how many classes to keep [default: 5]
+    /// top-k: number of classes to keep [default: 5]
     #[arg(short, long, value_name = "K")]
     k: Option<usize>,
 
-    /// top-p: the probability to cover [default: 0.9]; min-p: the share of the best [default: 0.05]
+    /// top-p: probability to cover [default: 0.9]; min-p: threshold relative to the largest
+    /// probability [default: 0.05]
     #[arg(short, long, value_name = "P")]
     p: Option<f64>,
 }
 
-/// The transforms that there are.
+/// All transforms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
     /// The classes with direct evidence in their favour (the paper's)
@@ -74,7 +75,7 @@ enum Method {
     Softmax,
     /// The Euclidean projection onto the simplex
     Sparsemax,
-    /// Sparsemax with a regularisation
+    /// Sparsemax with regularisation
     SparsegenLin,
     /// Sparsemax of logits scaled by their sum
     SparsegenHg,
@@ -95,7 +96,7 @@ impl Method {
 }
 
 impl MethodArgs {
-    /// The transform, or which parameter does not fit.
+    /// The transform. Fails if a parameter belongs to another one or is out of range.
     pub(crate) fn transform(&self) -> Result<Box<dyn Transform>> {
         self.parameters.transform(self.method)
     }
@@ -114,7 +115,11 @@ impl Parameters {
         for (parameter, given, methods) in owners {
             if given && !methods.contains(&method) {
                 let names: Vec<String> = methods.iter().map(|method| method.name()).collect();
-                bail!("{parameter} is for {}, not for {}", names.join(" and "), method.name());
+                bail!(
+                    "{parameter} is a parameter of {}, not of {}",
+                    names.join(" and "),
+                    method.name()
+                );
             }
         }
         Ok(match method {
@@ -131,8 +136,7 @@ impl Parameters {
     }
 }
 
-/// A transform among others: its name, and its parameter unless it is to be the default, as in
-/// `top-k` or `top-k:k=3`.
+/// A method with an optional parameter, such as `top-k` or `top-k:k=3`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Choice {
     method: Method,
@@ -146,12 +150,12 @@ impl FromStr for Choice {
         let (name, parameter) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
         let Ok(method) = Method::from_str(name, false) else {
             let names: Vec<String> = Method::value_variants().iter().map(|m| m.name()).collect();
-            bail!("there is no method `{name}`; there are {}", names.join(", "));
+            bail!("unknown method `{name}`; the methods are {}", names.join(", "));
         };
         let mut parameters = Parameters::default();
         if let Some(parameter) = parameter {
             let (key, value) = parameter.split_once('=').with_context(|| {
-                format!("`{parameter}` should be a parameter and its value, k=5")
+                format!("`{parameter}` is not a parameter with its value, such as k=5")
             })?;
             let bad = || format!("{key} cannot be `{value}`");
             match key {
@@ -162,7 +166,9 @@ impl FromStr for Choice {
                 "k" => parameters.k = Some(value.parse().with_context(bad)?),
                 "p" => parameters.p = Some(value.parse().with_context(bad)?),
                 _ => {
-                    bail!("there is no parameter `{key}`; there are rounds, alpha, lambda, q, k, p")
+                    bail!(
+                        "unknown parameter `{key}`; the parameters are rounds, alpha, lambda, q, k, p"
+                    )
                 }
             }
         }
@@ -172,16 +178,16 @@ impl FromStr for Choice {
 }
 
 impl Choice {
-    /// Every method with its default.
+    /// All methods with their default parameters.
     pub(crate) fn all() -> Vec<Self> {
         let choice = |&method| Self { method, parameters: Parameters::default() };
         Method::value_variants().iter().map(choice).collect()
     }
 
-    /// What to call it beside the others, and the transform for rows of so many classes.
+    /// The display name, and the transform for rows of this many classes.
     pub(crate) fn transform(&self, classes: usize) -> Result<(String, Box<dyn Transform>)> {
         let Self { method, mut parameters } = self.clone();
-        // A file of fewer classes than the default is no reason to leave top-k out.
+        // The default k must not exceed the number of classes.
         if method == Method::TopK {
             parameters.k = parameters.k.or(Some(K.min(classes)));
         }
@@ -233,11 +239,13 @@ mod tests {
     fn what_is_no_choice() {
         let error = |text: &str| format!("{:#}", text.parse::<Choice>().unwrap_err());
         assert!(
-            error("top").starts_with("there is no method `top`; there are evidential, softmax")
+            error("top").starts_with("unknown method `top`; the methods are evidential, softmax")
         );
-        assert_eq!(error("top-k:alpha=2"), "alpha is for entmax, not for top-k");
-        assert_eq!(error("top-k:3"), "`3` should be a parameter and its value, k=5");
-        assert!(error("top-k:n=3").starts_with("there is no parameter `n`; there are rounds,"));
+        assert_eq!(error("top-k:alpha=2"), "alpha is a parameter of entmax, not of top-k");
+        assert_eq!(error("top-k:3"), "`3` is not a parameter with its value, such as k=5");
+        assert!(
+            error("top-k:n=3").starts_with("unknown parameter `n`; the parameters are rounds,")
+        );
         assert!(error("top-k:k=-3").starts_with("k cannot be `-3`: "));
         assert!(error("top-p:p=2").starts_with("p is 2, but must"));
         assert!(error("sparsegen-lin:lambda=1").starts_with("lambda is 1, but must"));

@@ -1,4 +1,4 @@
-//! One row of a file.
+//! Reads a single row of a file.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -9,7 +9,7 @@ use shafer_data::Values;
 use crate::stream::{Block, Rows, Shape};
 use crate::words::counted;
 
-/// How many logits are held where rows can only be counted from the end.
+/// The largest buffer of logits for a row that is counted from the end of a stream.
 const MOST_HELD: usize = 1 << 23;
 
 /// The number of a row and its logits in double precision. A negative number counts from the end.
@@ -31,7 +31,7 @@ pub(crate) fn one_row(rows: Rows, wanted: isize) -> Result<(usize, Vec<f64>)> {
             return Ok(ControlFlow::Continue(()));
         }
         let mut values = Vec::new();
-        values.try_reserve_exact(shape.classes).context("cannot hold the row")?;
+        values.try_reserve_exact(shape.classes).context("out of memory for the row")?;
         values.extend(logits(&block, shape, number - block.first));
         row = Some(values);
         Ok(ControlFlow::Break(()))
@@ -39,15 +39,15 @@ pub(crate) fn one_row(rows: Rows, wanted: isize) -> Result<(usize, Vec<f64>)> {
     Ok((number, row.ok_or_else(|| absent(seen))?))
 }
 
-/// A row of a file that does not tell how many it has: the last rows are held until it ends.
+/// Reads a row that is counted from the end of a stream, with the last rows in a buffer.
 fn from_end(rows: Rows, wanted: isize) -> Result<(usize, Vec<f64>)> {
     let (shape, last) = (rows.shape(), wanted.unsigned_abs());
     let room = last.saturating_mul(shape.classes);
     if room > MOST_HELD {
         let held = counted(last, "row");
         bail!(
-            "row {wanted} counts from the end, which would hold the last {held} of {} in memory; count from \
-             the beginning",
+            "row {wanted} of a stream would keep the last {held} of {} in memory; count from the \
+             beginning",
             counted(shape.classes, "class")
         );
     }
@@ -71,7 +71,7 @@ fn absent(wanted: isize, count: usize) -> Error {
     anyhow!("there is no row {wanted}: the file has {count}, counted from 0")
 }
 
-/// The logits of a row of a block, -inf where they are masked.
+/// The logits of a row of a block; masked ones are -inf.
 fn logits(block: &Block<'_>, shape: Shape, row: usize) -> impl Iterator<Item = f64> {
     let Shape { classes, inner } = shape;
     let (outer, rest) = (row / inner, row % inner);

@@ -1,4 +1,5 @@
-//! Files that are written: never one that is read, and no other that is not ours unless asked for.
+//! Protects existing files: an output is never an input, and only files written by shafer are replaced
+//! without `--force`.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read as _;
@@ -6,9 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::behaviour::SVG_MARK;
+use crate::predict::SVG_MARK;
 
-/// What a file is written for.
+/// The kind of an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Sparse or dense rows.
@@ -26,15 +27,15 @@ pub(crate) enum Source<'a> {
     StandardInput,
 }
 
-/// Refuses an output that is one of the inputs of the command under any name, and without `force`, one that
-/// exists and that shafer cannot have made.
+/// Refuses an output that is one of the inputs, through any links, and without `force`, an existing one that
+/// shafer cannot have written.
 pub(crate) fn check(inputs: &[Source<'_>], output: &Path, kind: Kind, force: bool) -> Result<()> {
     let label = output.display();
     let ends_in = |wanted| output.extension().is_some_and(|e| e.eq_ignore_ascii_case(wanted));
     if kind == Kind::Page && !ends_in("html") && !ends_in("htm") {
-        bail!("{label}: a page is written as .html");
+        bail!("{label}: is not an .html name; end the name of the page in .html");
     }
-    // What does not exist is nobody's, and what is no file is refused when it is begun.
+    // A path that does not exist harms nothing. Folders and devices are refused on creation.
     let Ok(found) = fs::metadata(output) else { return Ok(()) };
     for input in inputs {
         let (name, same) = match *input {
@@ -58,12 +59,12 @@ pub(crate) fn check(inputs: &[Source<'_>], output: &Path, kind: Kind, force: boo
         Kind::Prediction | Kind::Rows => Ok(shafer_data::written_here(output)),
     };
     if !ours.with_context(|| format!("{label}: cannot read"))? {
-        bail!("{label}: exists and was not made by shafer; --force replaces it");
+        bail!("{label}: exists and was not written by shafer; --force replaces it");
     }
     Ok(())
 }
 
-/// Whether the beginning of a file contains these bytes.
+/// Whether the first 4 KiB of a file contain these bytes.
 fn begins_with_mark(path: &Path, mark: &[u8]) -> std::io::Result<bool> {
     const BEGINNING: u64 = 4096;
     let mut start = Vec::new();
@@ -71,7 +72,7 @@ fn begins_with_mark(path: &Path, mark: &[u8]) -> std::io::Result<bool> {
     Ok(start.windows(mark.len()).any(|bytes| bytes == mark))
 }
 
-/// Whether two paths lead to one file, through whatever links.
+/// Whether two paths lead to the same file, through symbolic or hard links.
 #[cfg(unix)]
 fn is_same_file(input: &Path, _: &Path, output: &Metadata) -> bool {
     fs::metadata(input).is_ok_and(|input| same(&input, output))
@@ -92,7 +93,7 @@ fn same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Whether two paths lead to one file, through whatever links but hard ones.
+/// Whether two paths lead to the same file, through symbolic links.
 #[cfg(not(unix))]
 fn is_same_file(input: &Path, output: &Path, _: &Metadata) -> bool {
     let whole = |path| fs::canonicalize(path).ok();

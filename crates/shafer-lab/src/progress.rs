@@ -1,4 +1,4 @@
-//! How far a long job is.
+//! Progress bars.
 
 use std::fmt;
 use std::io::IsTerminal as _;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
-/// Shows itself only if a job takes long enough, and only to a person.
+/// A progress bar that appears only on a terminal, and only for jobs longer than a second.
 pub(crate) struct Progress {
     bar: ProgressBar,
     start: Instant,
@@ -15,8 +15,8 @@ pub(crate) struct Progress {
     position: u64,
 }
 
-/// What takes less is over before anybody could read how long it takes.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The delay before the bar appears.
+const DELAY: Duration = Duration::from_secs(1);
 
 impl Progress {
     pub(crate) fn new(rows: Option<usize>, quiet: bool) -> Self {
@@ -32,14 +32,14 @@ impl Progress {
         Self::hidden(bar, quiet)
     }
 
-    /// Of a file that is fetched, whose length is known when the first of it arrives.
+    /// For a download, whose length is known once the first bytes arrive.
     pub(crate) fn file(name: &str, quiet: bool) -> Self {
         let bar = ProgressBar::hidden().with_message(name.to_owned());
         bar.set_style(style("{spinner} {msg}  {binary_bytes}  {elapsed}"));
         Self::hidden(bar, quiet)
     }
 
-    /// Of a long job, in something that there is a known number of.
+    /// For a job of a known number of steps.
     pub(crate) fn counted(what: &str, unit: &str, total: u64, quiet: bool) -> Self {
         let bar = ProgressBar::hidden().with_message(what.to_owned()).with_prefix(unit.to_owned());
         bar.set_length(total);
@@ -54,7 +54,7 @@ impl Progress {
         Self { bar, start: Instant::now(), shown: false, wanted, position: 0 }
     }
 
-    /// How long the file is.
+    /// Sets the length of a download.
     pub(crate) fn set_length(&mut self, bytes: u64) {
         self.bar.set_length(bytes);
         self.bar.set_style(style(
@@ -62,7 +62,7 @@ impl Progress {
         ));
     }
 
-    /// Estimates how many rows there are: those so far are this share of the file. `None` says nothing.
+    /// Estimates the total number of rows from the share of the file read so far.
     pub(crate) fn expect(&mut self, share: Option<f64>) {
         let Some(share) = share.filter(|&share| share > 0.0) else { return };
         if self.bar.length().is_none() {
@@ -79,7 +79,7 @@ impl Progress {
 
     pub(crate) fn reach(&mut self, position: u64) {
         self.position = position;
-        if self.wanted && !self.shown && self.start.elapsed() > PATIENCE {
+        if self.wanted && !self.shown && self.start.elapsed() > DELAY {
             self.bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
             self.shown = true;
         }
@@ -99,12 +99,12 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
-            // It is text in memory, which cannot fail.
+            // Writing to a string cannot fail.
             let _ = out.write_str(&rate(state.per_sec()));
         })
 }
 
-/// Something a second, in as many digits as people read.
+/// A rate per second for display.
 fn rate(per_second: f64) -> String {
     if per_second < 100.0 {
         format!("{per_second:.1}/s")

@@ -1,4 +1,4 @@
-//! `shafer sparsify`: a file of logits in, sparse distributions or their summary out.
+//! `shafer sparsify`: reads logits, writes sparse distributions and prints a summary.
 
 use std::fmt::{self, Write as _};
 use std::ops::{ControlFlow, Range};
@@ -22,7 +22,7 @@ use crate::stream::{Rows, Shape};
 use crate::summary::{GroupSummary, SizeSummary, Tally};
 use crate::words::counted;
 
-/// What became of a file.
+/// The summary of a file.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) method: &'static str,
@@ -30,31 +30,31 @@ pub(crate) struct Report {
     pub(crate) classes: usize,
     /// `None` if there are no rows.
     pub(crate) kept: Option<SizeSummary>,
-    /// Rows in which the evidence favours no class; each group of a row counts by itself.
+    /// Rows in which the evidence favours no class. Each group of a row counts separately.
     pub(crate) vacuous: usize,
     pub(crate) seconds: f64,
-    /// If there are several.
+    /// Empty for a single group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) groups: Vec<GroupSummary>,
-    /// If there are several groups.
+    /// `None` for a single group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) joint: Option<JointSummary>,
 }
 
-/// Fails if memory has no room for the rows, and for what is written of them.
+/// Fails if there is not enough memory for the rows and the output buffers.
 pub(crate) fn check_memory(rows: &Rows, is_written: bool) -> Result<()> {
-    /// Of each class: a counter, and on each thread what a transform sorts.
+    /// Bytes per class: a counter, and scratch for sorting on each thread.
     const COUNTER: usize = size_of::<u64>();
     const SCRATCH: usize = 2 * size_of::<u64>();
     let (classes, size) = (rows.shape().classes, rows.dtype().size());
-    // With its mask, and with its class when it is written.
+    // The logit and its mask; value and column index if there is an output.
     let a_logit = size + 1 + if is_written { size + size_of::<u32>() } else { 0 };
     let a_class = COUNTER + SCRATCH * rayon::current_num_threads();
     let bytes = rows.held().saturating_mul(a_logit).saturating_add(classes.saturating_mul(a_class));
     memory::check(bytes, &format!("rows of {}", counted(classes, "class")))
 }
 
-/// Goes through all rows, and writes them if there is where to.
+/// Transforms all rows, and writes them if there is an output.
 pub(crate) fn sparsify(
     rows: Rows,
     transform: &dyn Transform,
@@ -71,14 +71,14 @@ pub(crate) fn sparsify(
     typed(rows, transform, temperature, output, progress)
 }
 
-/// Where rows go.
+/// The output file.
 pub(crate) struct Output {
     pub(crate) writer: Box<dyn RowWriter>,
-    /// With their zeros, in the layout of the input.
+    /// With zeros, in the layout of the input.
     pub(crate) dense: bool,
 }
 
-/// A type of logits, and how to find it in a block.
+/// A floating-point type, with access to blocks of that type.
 pub(crate) trait Typed: Element {
     fn of(values: &Values) -> &[Self];
     fn view(values: &[Self]) -> ValuesRef<'_>;
@@ -88,7 +88,7 @@ macro_rules! typed {
     ($($type:ty, $variant:ident;)*) => {$(
         impl Typed for $type {
             fn of(values: &Values) -> &[Self] {
-                // A reader gives what it says it gives.
+                // Readers return blocks of the type that they announce.
                 if let Values::$variant(values) = values { values } else { &[] }
             }
 
@@ -113,7 +113,7 @@ fn typed<E: Typed>(
     let mut tally = Tally::new(&groups);
     let (mut total, mut vacuous) = (0, 0);
     let mut mask_part = Vec::new();
-    // One block is written while the next is computed.
+    // Double buffering: one block is written while the next is computed.
     let (full, blocks) = sync_channel::<Parts<E>>(1);
     let (empty, used) = sync_channel::<Parts<E>>(3);
     std::thread::scope(|scope| {
@@ -154,7 +154,7 @@ fn typed<E: Typed>(
                     report.map_err(|error| in_file(error, block.first, number, groups))?.vacuous;
             }
             if dense.is_some() {
-                // If the writer has stopped, it says why when it is joined.
+                // Fails only if the writer has failed; `join` returns its error.
                 let _ = full.send(parts);
             }
             if writer.as_ref().is_some_and(ScopedJoinHandle::is_finished) {
@@ -171,7 +171,7 @@ fn typed<E: Typed>(
         let written = writer
             .map(|writer| writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         match written {
-            // What stopped the writer stopped everything.
+            // The writer's error is the cause of any other.
             Some(Err(error)) => Err(error),
             Some(Ok(output)) => computed.and_then(|()| Ok(output.writer.finish()?)),
             None => computed,
@@ -189,7 +189,7 @@ fn typed<E: Typed>(
     })
 }
 
-/// What is to be written: the rows of each group.
+/// The output rows of a block, by group.
 struct Parts<E> {
     dense: Vec<Vec<E>>,
     sparse: Vec<CompressedRows<E>>,
@@ -201,7 +201,7 @@ impl<E: Element> Parts<E> {
     }
 }
 
-/// Writes blocks as they come, and gives them back to be filled again.
+/// Writes blocks and returns their buffers for reuse.
 fn write<E: Typed>(
     mut output: Output,
     groups: &[Range<usize>],
@@ -227,7 +227,7 @@ fn write<E: Typed>(
                 output.writer.write(SparseRows::new(indptr, indices, E::view(values)))?;
             }
         }
-        // Nobody wants it back after the last one.
+        // Fails after the last block, when the receiver is gone.
         let _ = empty.try_send(parts);
     }
     Ok(output)
@@ -266,17 +266,17 @@ impl fmt::Display for Report {
             let what = if self.groups.is_empty() { "rows" } else { "groups of rows" };
             writeln!(
                 f,
-                "vacuous         {} of the {what}: all their logits are equal, and nothing is dropped",
+                "vacuous         {} of the {what}: all logits are equal, and nothing is dropped",
                 self.vacuous
             )?;
         }
         let rate = self.rows as f64 / self.seconds.max(1e-9);
         let rate = counted(rate.round() as usize, "row");
-        writeln!(f, "time            {:.2} s, {rate} a second", self.seconds)
+        writeln!(f, "time            {:.2} s, {rate} per second", self.seconds)
     }
 }
 
-/// How many classes groups keep in the mean, in one line.
+/// The mean number of kept classes of each group, in one line.
 fn means(groups: &[GroupSummary]) -> String {
     const LISTED: usize = 4;
     let mean = |group: &GroupSummary| {

@@ -1,4 +1,4 @@
-//! Rows of logits, block after block: one thread reads while the others compute.
+//! Reads rows of logits in blocks: one thread reads ahead while the others compute.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -9,12 +9,12 @@ use shafer_data::{ArrayInfo, ArrayReader, Columns, Dtype, MaskReader, Values};
 
 use crate::{groups, interrupt};
 
-/// How many logits a block has, more or less: enough that handing it over costs nothing, and few
-/// enough that three of them are no memory to speak of.
+/// The target size of a block in logits: large enough to make the hand-over free, small enough that three
+/// blocks take little memory.
 const BLOCK: usize = 1 << 18;
 
-/// How long a wait for the next block may take before somebody who wants to stop is heard.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The interval at which a wait for the next block checks for Ctrl-C.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Rows of equal length.
 pub(crate) struct Rows {
@@ -25,8 +25,8 @@ pub(crate) struct Rows {
     mask: Option<Mask>,
 }
 
-/// How rows lie in an array: `outer` times, `classes` groups of `inner` numbers, of which each is of
-/// another row.
+/// The memory layout of rows in a C-order array of shape `[outer, classes, inner]`: the classes of a row are
+/// `inner` elements apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) classes: usize,
@@ -34,49 +34,49 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The number of elements that rows can only be read together with.
+    /// The number of elements of `inner` interleaved rows, the smallest unit of complete rows.
     pub(crate) fn slab(self) -> usize {
         self.classes * self.inner
     }
 
     /// The number of elements of a block.
     fn block(self) -> usize {
-        // An array without elements has slabs of none.
+        // The slabs of an empty array have no elements.
         let slab = self.slab().max(1);
         (BLOCK / slab).max(1) * slab
     }
 
-    /// Whether a logit of a block takes part, by a mask with an entry for each class or each logit.
+    /// Whether a logit of a block is unmasked. A mask has one entry per class or one per logit.
     pub(crate) fn takes_part(self, mask: Option<&[bool]>, place: usize) -> bool {
         let by_class = || place / self.inner % self.classes;
         mask.is_none_or(|mask| mask[if mask.len() == self.classes { by_class() } else { place }])
     }
 }
 
-/// What takes part.
+/// The unmasked logits.
 enum Mask {
-    /// These classes, in every row.
+    /// The same classes in every row.
     Classes(Vec<bool>),
-    /// What an array of the shape of the logits says, which is read along with them.
+    /// An array of the shape of the logits, read block by block with them.
     Elements(MaskReader),
 }
 
-/// Some rows in memory.
+/// A block of rows in memory.
 pub(crate) struct Block<'a> {
-    /// The number of the first.
+    /// The index of the first row.
     pub(crate) first: usize,
     pub(crate) logits: &'a Values,
-    /// What takes part, if not all: one entry a class, or one a logit.
+    /// The mask, if any: one entry per class or per logit.
     pub(crate) mask: Option<&'a [bool]>,
-    /// How much of the file has been read with it, where the file does not tell the number of its rows.
+    /// The share of the file read up to the end of this block, if the number of rows is unknown.
     pub(crate) share_read: Option<f64>,
 }
 
 impl Rows {
-    /// The vectors along an axis of an array, counted from the end if it is negative.
+    /// The rows along an axis of an array; a negative axis counts from the end.
     pub(crate) fn new(reader: Box<dyn ArrayReader>, axis: isize) -> Result<Self> {
         let info = reader.info();
-        // A stream of text is a list of rows whose number is not known yet.
+        // Text has a hidden first axis of unknown length.
         let hidden = usize::from(info.open_ended);
         let axes = info.shape.len() + hidden;
         if info.shape.is_empty() {
@@ -84,7 +84,7 @@ impl Rows {
         }
         let place = if axis < 0 { axis + axes as isize } else { axis } - hidden as isize;
         let Some(place) = usize::try_from(place).ok().filter(|&p| p < info.shape.len()) else {
-            bail!("there is no axis {axis} to go along: the array is {info}");
+            bail!("there is no axis {axis}: the array is {info}");
         };
         let classes = info.shape[place];
         let inner: usize = info.shape[place + 1..].iter().product();
@@ -99,7 +99,7 @@ impl Rows {
         Ok(Self { reader, shape, count, groups: vec![whole], mask: None })
     }
 
-    /// Divides the classes into variables of so many each. None leaves them one variable.
+    /// Splits the classes into variables of these sizes. An empty list leaves one variable.
     pub(crate) fn grouped(mut self, sizes: &[usize]) -> Result<Self> {
         if !sizes.is_empty() {
             self.groups = groups::ranges(sizes, self.shape.classes)?;
@@ -107,8 +107,7 @@ impl Rows {
         Ok(self)
     }
 
-    /// Masks out the classes that have a 0, in every row, or the logits that have one, if the mask
-    /// is of their shape.
+    /// Applies a mask with one entry per class, or one per logit in the shape of the logits.
     pub(crate) fn masked(mut self, mut mask: MaskReader) -> Result<Self> {
         let classes = self.shape.classes;
         let by_class = match mask.info().elements() {
@@ -123,8 +122,8 @@ impl Rows {
             Mask::Elements(mask)
         } else {
             bail!(
-                "the mask is {}, but must be {classes} values, one for each class, or {}, as the \
-                 logits are",
+                "the mask is {}, but must have {classes} values, one per class, or the shape of the \
+                 logits, {}",
                 mask.info().shape_text(),
                 self.reader.info().shape_text()
             )
@@ -132,12 +131,12 @@ impl Rows {
         Ok(self)
     }
 
-    /// Which columns the rows come from, where columns have names.
+    /// The columns of a table that make up the rows.
     pub(crate) fn columns(&self) -> Option<&Columns> {
         self.reader.columns()
     }
 
-    /// How the rows lie in a block.
+    /// The memory layout of the rows.
     pub(crate) fn shape(&self) -> Shape {
         self.shape
     }
@@ -147,7 +146,7 @@ impl Rows {
         &self.groups
     }
 
-    /// The shape of the whole array, where the file tells it beforehand.
+    /// The shape of the whole array, if known before reading.
     pub(crate) fn array_shape(&self) -> Option<&[usize]> {
         let info = self.reader.info();
         (!info.open_ended).then_some(info.shape.as_slice())
@@ -158,19 +157,18 @@ impl Rows {
         self.reader.info().dtype
     }
 
-    /// The number of rows, where the file tells it beforehand.
+    /// The number of rows, if known before reading.
     pub(crate) fn count(&self) -> Option<usize> {
         self.count
     }
 
-    /// The number of logits of all blocks that are in memory at the same time: one is read while one waits and
-    /// one is worked on.
+    /// The largest number of logits in memory: one block is being read, one waits, one is being processed.
     pub(crate) fn held(&self) -> usize {
         let three = self.shape.block().saturating_mul(3);
         self.reader.info().elements().map_or(three, |elements| elements.min(three))
     }
 
-    /// Calls `work` with each block, until it has seen enough.
+    /// Calls `work` for each block until it breaks.
     pub(crate) fn for_each(
         self,
         mut work: impl FnMut(Block<'_>) -> Result<ControlFlow<()>>,
@@ -184,13 +182,13 @@ impl Rows {
         let source = Source { reader: self.reader, mask: mask_reader };
         let (full, blocks) = sync_channel(1);
         let (empty, used) = sync_channel(3);
-        // Not joined if work ends before its time: a pipe may keep it waiting for ever.
+        // Not joined if `work` breaks: the reader of a pipe can block forever.
         let reader = std::thread::Builder::new()
             .spawn(move || source.read(elements, &full, &used))
             .context("cannot start a thread")?;
         let mut first = 0;
         loop {
-            let buffer: Buffer = match blocks.recv_timeout(PATIENCE) {
+            let buffer: Buffer = match blocks.recv_timeout(POLL_INTERVAL) {
                 Ok(buffer) => buffer,
                 Err(RecvTimeoutError::Timeout) => {
                     interrupt::check()?;
@@ -205,14 +203,14 @@ impl Rows {
                 return Ok(());
             }
             first += buffer.logits.len() / self.shape.classes;
-            // The reader may have come to the end, and then does not want it back.
+            // Fails after the last block, when the reader is gone.
             let _ = empty.send(buffer);
         }
         reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
-/// Whether one array has a row for each row of another, as far as can be known.
+/// Whether two arrays have the same shape, as far as it is known.
 fn same_rows(a: &ArrayInfo, b: &ArrayInfo) -> bool {
     let row = |info: &ArrayInfo| info.shape[usize::from(!info.open_ended)..].to_vec();
     match (a.open_ended, b.open_ended) {
@@ -221,7 +219,7 @@ fn same_rows(a: &ArrayInfo, b: &ArrayInfo) -> bool {
     }
 }
 
-/// What a block is read into.
+/// The buffers of a block.
 #[derive(Default)]
 struct Buffer {
     logits: Values,
@@ -229,14 +227,14 @@ struct Buffer {
     share_read: Option<f64>,
 }
 
-/// Where blocks come from.
+/// The reading side.
 struct Source {
     reader: Box<dyn ArrayReader>,
     mask: Option<MaskReader>,
 }
 
 impl Source {
-    /// Reads blocks until the end, or until nobody wants them.
+    /// Reads blocks until the end of the file or until the receiver is dropped.
     fn read(
         mut self,
         elements: usize,
@@ -244,7 +242,7 @@ impl Source {
         used: &Receiver<Buffer>,
     ) -> Result<()> {
         loop {
-            // Blocks that have been worked on are filled again.
+            // Reuses the buffers of processed blocks.
             let mut block = used.try_recv().unwrap_or_default();
             self.reader.read(elements, &mut block.logits)?;
             block.share_read = self.reader.share_read();
@@ -266,7 +264,7 @@ impl Source {
 mod tests {
     use super::*;
 
-    /// With each block, as far as the file was read for it, whoever reads on meanwhile.
+    /// The share belongs to the block, not to the reader, which is ahead.
     #[test]
     fn blocks_of_text_say_how_far_they_reach() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a whole file of rows comes to.
+//! Statistics of support sizes over all rows of a file.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::joint::{JointSizes, JointSummary};
 
-/// Support sizes, counted by size: memory grows with the number of classes, not of rows.
+/// A histogram of support sizes. Memory grows with the number of classes, not of rows.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeCounts {
     counts: Vec<u64>,
@@ -46,14 +46,13 @@ impl SizeCounts {
         })
     }
 
-    /// How many rows have a size within each of these ranges, both ends included.
+    /// The number of rows with a size in each of these inclusive ranges.
     pub(crate) fn histogram(&self, ranges: &[(usize, usize)]) -> Vec<u64> {
         ranges.iter().map(|&(from, to)| self.counts[from..=to].iter().sum()).collect()
     }
 }
 
-/// The smallest size that at least this share of the rows does not exceed, given how many rows have
-/// each size.
+/// A quantile of a histogram: the smallest size that at least this share of the rows does not exceed.
 pub(crate) fn quantile(counts: &[u64], rows: u64, share: f64) -> usize {
     let wanted = ((share * rows as f64).ceil() as u64).max(1);
     let mut seen = 0;
@@ -64,7 +63,7 @@ pub(crate) fn quantile(counts: &[u64], rows: u64, share: f64) -> usize {
     found.unwrap_or(counts.len() - 1)
 }
 
-/// How many classes rows keep.
+/// Statistics of the number of kept classes per row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SizeSummary {
@@ -76,18 +75,18 @@ pub(crate) struct SizeSummary {
     pub(crate) largest: usize,
     /// By the mean.
     pub(crate) reduction_percent: f64,
-    /// By the largest, which is what a buffer of fixed size needs.
+    /// By the largest, which determines a buffer of fixed size.
     pub(crate) reduction_percent_by_largest: f64,
 }
 
-/// What rows of one group or several keep.
+/// Support sizes by group, by row and of the joint space.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// Of the rows that are being counted: by group, then by row.
+    /// The sizes of the current block: by group, then by row.
     sizes: Vec<Vec<u32>>,
     /// All groups together.
     rows: SizeCounts,
-    /// Nothing for a single group, which says no more than its rows.
+    /// Empty for a single group, which equals `rows`.
     groups: Vec<SizeCounts>,
     joint: Option<JointSizes>,
 }
@@ -104,13 +103,13 @@ impl Tally {
         }
     }
 
-    /// Where the sizes of a group go, one a row.
+    /// The buffer for the sizes of a group, one per row.
     pub(crate) fn sizes(&mut self, group: usize, rows: usize) -> &mut [u32] {
         self.sizes[group].resize(rows, 0);
         &mut self.sizes[group]
     }
 
-    /// Counts the rows whose sizes are there for every group.
+    /// Adds the current block to the counts.
     pub(crate) fn count(&mut self) {
         let Some(joint) = &mut self.joint else {
             return self.sizes.iter().for_each(|sizes| self.rows.add(sizes));
@@ -129,7 +128,7 @@ impl Tally {
         self.rows.summary()
     }
 
-    /// By group, if there are several.
+    /// By group; empty for a single group.
     pub(crate) fn groups(&self) -> Vec<GroupSummary> {
         let summary = |counts: &SizeCounts| GroupSummary {
             classes: counts.counts.len() - 1,
@@ -138,13 +137,13 @@ impl Tally {
         self.groups.iter().map(summary).collect()
     }
 
-    /// Of the joint classes, if there are several groups.
+    /// The joint space; `None` for a single group.
     pub(crate) fn joint(&self) -> Option<JointSummary> {
         self.joint.as_ref().map(JointSizes::summary)
     }
 }
 
-/// How many classes rows keep of a group.
+/// Statistics of the number of kept classes of a group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct GroupSummary {
     pub(crate) classes: usize,

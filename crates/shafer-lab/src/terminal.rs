@@ -1,20 +1,20 @@
-//! The terminal: how much fits on a line, and pictures made of characters.
+//! Terminal width, colours and bar charts.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
 use terminal_size::{Width, terminal_size_of};
 
-use crate::figure::colour::{Colour, of_method};
+use crate::drawing::colour::{Colour, of_method};
 
-/// The width of the terminal; where there is none, what `COLUMNS` says, or 80.
+/// The width of the terminal; without a terminal, the value of `COLUMNS` or 80.
 pub(crate) fn width() -> usize {
     let terminal = terminal_size_of(io::stdout()).map(|(Width(width), _)| width.into());
-    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
-    terminal.or_else(told).unwrap_or(80)
+    let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.or_else(variable).unwrap_or(80)
 }
 
-/// A bar of eighths of a character; that of the largest value has the given length.
+/// A bar with a resolution of an eighth of a character; `largest` has the given length.
 pub(crate) fn bar(value: f64, largest: f64, length: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if largest <= 0.0 {
@@ -24,7 +24,7 @@ pub(crate) fn bar(value: f64, largest: f64, length: usize) -> String {
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
-/// Whether colours are wanted.
+/// Whether to print ANSI colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colours {
     On,
@@ -32,7 +32,7 @@ pub(crate) enum Colours {
 }
 
 impl Colours {
-    /// On for a person at a terminal who did not ask for none (`NO_COLOR`).
+    /// On for a terminal, unless `NO_COLOR` is set.
     pub(crate) fn of_standard_output() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -47,18 +47,18 @@ impl Colours {
     }
 }
 
-/// A line of a terminal.
+/// The width of the output.
 const COLUMNS: usize = 80;
-/// The longest label that is shown whole.
+/// Labels are cut to this length.
 const LABEL: usize = 10;
-/// A probability, with the space before it.
+/// The width of a probability with the space before it.
 const NUMBER: usize = 6;
 const GAP: usize = 2;
 
-/// The distributions that methods make of one query, side by side: a line for each class, a column for
-/// each method, and a dot where the method drops the class. It fits 80 columns.
+/// The distributions of several methods for one query, side by side: one line per class, one column per
+/// method, and a dot for a dropped class. Fits 80 columns.
 ///
-/// Every row must have a probability for each of the labels.
+/// Each row must have one probability per label.
 pub(crate) fn distributions(
     query: &str,
     labels: &[String],

@@ -1,6 +1,6 @@
 //! Numbers in sentences.
 
-/// A number of things: "1 row", "2 rows", "1 class", "2 classes".
+/// A number and a noun in singular or plural: "1 row", "2 rows", "1 class", "2 classes".
 pub(crate) fn counted(number: usize, thing: &str) -> String {
     let ending = match thing {
         _ if number == 1 => "",

@@ -1,4 +1,4 @@
-//! Pedestrians, as a user of the program meets them.
+//! `shafer predict` and `shafer reproduce behaviour` on the command line.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use common::{complaint, json, shafer};
 use serde_json::Value;
 
-/// Two who walk towards each other, one who appears in the last frame, and one who left before.
+/// Two pedestrians walking towards each other, one who appears in the last frame, and one who left earlier.
 fn street() -> String {
     let mut text = String::new();
     for step in 0..12 {
@@ -42,7 +42,7 @@ fn modes_have_probabilities_paths_and_covariances() {
     assert_eq!(prediction["frame"], 110);
     let agents = prediction["agents"].as_array().unwrap();
     let about: Vec<_> = agents.iter().map(|a| (a["agent"].clone(), a["seen"].clone())).collect();
-    // The network looks at nine frames.
+    // The network sees nine frames.
     assert_eq!(about, [(1, 9), (2, 9), (9, 1)].map(|(a, b)| (Value::from(a), Value::from(b))));
     assert_eq!(numbers(&agents[0]["position"]), [5.5, 2.0]);
     for agent in agents {
@@ -58,7 +58,7 @@ fn modes_have_probabilities_paths_and_covariances() {
                 let mean: Vec<Vec<f64>> =
                     mode["mean"].as_array().unwrap().iter().map(numbers).collect();
                 assert_eq!(mean.len(), 12);
-                // Nobody gets farther than 4 m in 0.4 s.
+                // No pedestrian moves 4 m in 0.4 s.
                 let first = (mean[0][0] - position[0]).hypot(mean[0][1] - position[1]);
                 assert!(first < 4.0, "{position:?} {:?}", mean[0]);
                 let covariances = mode["covariance"].as_array().unwrap();
@@ -71,7 +71,7 @@ fn modes_have_probabilities_paths_and_covariances() {
             }
         }
     }
-    // The same class has the same path, whoever keeps it.
+    // A class has the same path under every method that keeps it.
     let [ours, all] = [0, 1].map(|m| agents[0]["methods"][m]["modes"].as_array().unwrap());
     for mode in ours {
         let same = all.iter().find(|other| other["class"] == mode["class"]).unwrap();
@@ -107,8 +107,8 @@ fn scenes_that_are_none_are_refused_in_one_line() {
         ("\n \n", "bad.txt: has no positions"),
         ("0 1 2", "line 1: has 3 of 4 values"),
         ("0 1 0 0\n10 1 nan 0", "line 2: the position (NaN, 0) is not finite"),
-        ("0 1 0 0\n0 1 1 0", "line 2: pedestrian 1 has a second position in frame 0"),
-        ("0 1 0 0\n3 1 1 0", "line 2: frame 3 is no multiple of 10"),
+        ("0 1 0 0\n0 1 1 0", "line 2: pedestrian 1 has two positions in frame 0"),
+        ("0 1 0 0\n3 1 1 0", "line 2: frame 3 is not a multiple of 10"),
         ("0 1 0 0\n10 1 1e300 0", "must be finite"),
         ("\u{1b}[2J 1 0 0", "is not a number"),
     ] {
@@ -133,14 +133,14 @@ fn an_experiment_needs_its_data_and_its_own_arguments() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let found = complaint(folder, &["reproduce", "mnist", "--scene", "eth"]);
-    assert_eq!(found, "shafer: --scene is for behaviour, not for mnist");
+    assert_eq!(found, "shafer: --scene applies to behaviour only, not to mnist");
     let found = complaint(folder, &["reproduce", "behaviour", "--scene", "all"]);
-    assert!(found.contains("`shafer data fetch ethucy` gets it"), "{found}");
+    assert!(found.contains("run `shafer data fetch ethucy`"), "{found}");
     let found = complaint(folder, &["reproduce", "behaviour", "--set", "samples=0"]);
     assert!(found.contains("samples is 0"), "{found}");
 }
 
-/// A walk of 1.5 m/s along x: the path at constant velocity, in other units and at another rate, too.
+/// A walk of 1.5 m/s along x has the same constant-velocity path in other units and at other frame rates.
 #[test]
 fn rates_units_and_the_path_at_constant_velocity() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,7 +167,7 @@ fn rates_units_and_the_path_at_constant_velocity() {
             assert!(close(&point[0], x) && close(&point[1], 0.0), "{step}: {point}");
         }
     }
-    // Feet that are taken for metres.
+    // Feet read as metres.
     let output = shafer(folder, &["predict", "feet.txt", "--fps", "30"]);
     assert!(output.status.success());
     let warning = String::from_utf8(output.stderr).unwrap();
@@ -185,7 +185,7 @@ fn every_kind_of_output_is_written_again_over_itself() {
         }
         std::fs::write(folder.join(name), "mine").unwrap();
         let found = complaint(folder, &["predict", "street.txt", "-o", name]);
-        assert!(found.contains("was not made by shafer; --force replaces it"), "{found}");
+        assert!(found.contains("was not written by shafer; --force replaces it"), "{found}");
         assert_eq!(std::fs::read(folder.join(name)).unwrap(), b"mine");
     }
     let output = shafer(folder, &["predict", "street.txt", "-o", "out.svg", "--force"]);

@@ -1,4 +1,4 @@
-//! The program as a user runs it: files in, text and files out, exit codes.
+//! The command line: inputs, outputs, messages, exit codes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -16,7 +16,7 @@ fn a_summary_counts_what_is_kept() {
     let report = json(folder.path(), &["sparsify", "logits.npy", "--json"]);
     assert_eq!(report["rows"], 3);
     assert_eq!(report["classes"], 4);
-    // 2, 4 (nothing favours any class) and 3.
+    // 2, 4 (a vacuous row) and 3.
     assert_eq!(report["kept"]["mean"], 3.0);
     assert_eq!(report["kept"]["largest"], 4);
     assert_eq!(report["vacuous"], 1);
@@ -36,7 +36,7 @@ fn tables_give_the_rows_that_they_hold() {
     for command in ["sparsify", "explain", "compare"] {
         let run = |input: &str| {
             let mut report = json(folder.path(), &[command, input, "--json"]);
-            // From where it is, and how long it took, are not the same.
+            // The name of the input and the times differ.
             let keys = ["input", "seconds", "microseconds_per_row", "columns"];
             let strip = |part: &mut Value| {
                 part.as_object_mut().unwrap().retain(|key, _| !keys.contains(&key.as_str()));
@@ -65,7 +65,7 @@ fn tables_give_the_rows_that_they_hold() {
 #[test]
 fn classes_along_another_axis() {
     let folder = folder();
-    // The columns: means 0.33, -0.33..; what matters is their number and length.
+    // Along the first axis there are 4 rows of 3 classes.
     let report = json(folder.path(), &["sparsify", "logits.npy", "--axis", "0", "--json"]);
     assert_eq!((&report["rows"], &report["classes"]), (&4.into(), &3.into()));
     let row =
@@ -124,13 +124,13 @@ fn methods_are_compared() {
     assert!((mass - (first + 1.0 + last) / 3.0).abs() < 1e-12, "{mass}");
     assert_eq!(methods[1]["kept"]["reduction_percent"], 0.0);
 
-    // The columns, which are other rows of other classes.
+    // Along the first axis.
     let columns = json(folder.path(), &["compare", "logits.npy", "--axis", "0", "--json"]);
     assert_eq!((&columns["rows"], &columns["classes"]), (&4.into(), &3.into()));
     let kept = json(folder.path(), &["sparsify", "logits.npy", "--axis", "0", "--json"]);
     assert_eq!(columns["methods"][0]["kept"], kept["kept"]);
 
-    // And without the first class.
+    // With the first class masked.
     std::fs::write(folder.path().join("mask.npy"), npy(&[4], &[0.0, 1.0, 1.0, 1.0])).unwrap();
     let masked = ["compare", "logits.npy", "--mask", "mask.npy", "--json"];
     let masked = json(folder.path(), &masked);
@@ -160,7 +160,7 @@ fn the_table_has_the_columns_that_fit() {
     assert!(narrow.contains("reduction") && !narrow.contains("variation"), "{narrow}");
     let usual = table("80");
     assert!(usual.contains("effective") && !usual.contains("median"), "{usual}");
-    assert!(usual.contains("more columns: in a wider terminal"), "{usual}");
+    assert!(usual.contains("more columns in a wider terminal"), "{usual}");
     let wide = table("200");
     assert!(wide.contains("failed") && !wide.contains("more columns"), "{wide}");
 }
@@ -177,14 +177,14 @@ fn methods_and_their_parameters_can_be_chosen() {
         (&methods[0]["kept"]["mean"], &methods[1]["kept"]["mean"]),
         (&1.0.into(), &3.0.into())
     );
-    // The second round takes one more of the first row; what the support is does not change by it.
+    // The second round drops one more class of the first row; the evidential support is that of one round.
     assert_eq!(methods[2]["evidential_support_kept"], 0.75);
     let message = complaint(folder.path(), &["compare", "logits.npy", "-m", "top-k:k=5"]);
     assert!(message.contains("k is 5, but must not be greater"), "{message}");
     let output = shafer(folder.path(), &["compare", "logits.npy", "-m", "top-k:alpha=2"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("alpha is for entmax, not for top-k"), "{text}");
+    assert!(text.contains("alpha is a parameter of entmax, not of top-k"), "{text}");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn the_page_needs_nothing_and_trusts_no_name() {
     assert_eq!(data["rows"][0]["methods"][0]["kept"], 2);
     assert_eq!(data["rows"][0]["methods"][0]["probabilities"][2], Value::Null);
 
-    // What goes wrong leaves the page that was there.
+    // A failed run leaves the existing page.
     let mut logits = vec![0.5_f32; 40];
     logits[23] = f32::NAN;
     std::fs::write(folder.path().join("nan.npy"), npy(&[10, 4], &logits)).unwrap();
@@ -224,7 +224,7 @@ fn the_page_needs_nothing_and_trusts_no_name() {
     std::fs::write(folder.path().join("names.txt"), "a\nb\n").unwrap();
     let arguments = ["compare", "logits.npy", "--html", "other.html", "--class-names", "names.txt"];
     let message = complaint(folder.path(), &arguments);
-    assert!(message.contains("there are 2 names for 4 classes"), "{message}");
+    assert!(message.contains("--class-names has 2 names, but there are 4 classes"), "{message}");
 
     std::fs::write(folder.path().join("empty.npy"), npy(&[0, 4], &[])).unwrap();
     let message = complaint(folder.path(), &["compare", "empty.npy", "--html", "empty.html"]);
@@ -245,7 +245,7 @@ fn methods_are_judged_by_labels() {
     };
     let truth = run("y.npy");
     assert_eq!(truth, run("y.csv"));
-    // Right, tied with the class before it, and dropped.
+    // Correct; tied with an earlier class; dropped.
     assert_eq!(truth["accuracy"], 1.0 / 3.0);
     assert_eq!((&truth["dropped"], &truth["dropped_share"]), (&1.into(), &(1.0 / 3.0).into()));
     let loss = f64::midpoint(f64::ln_1p((-2.0_f64).exp()), 4.0_f64.ln());
@@ -260,23 +260,20 @@ fn methods_are_judged_by_labels() {
 
     let refused = |labels: &str| complaint(folder.path(), &["compare", "logits.npy", "-l", labels]);
     write("few.csv", b"0\n1\n");
-    assert_eq!(
-        refused("few.csv"),
-        "shafer: few.csv: has 2 labels, but there are more rows: row 2 has none"
-    );
+    assert_eq!(refused("few.csv"), "shafer: few.csv: has only 2 labels, none for row 2");
     write("many.csv", b"0\n1\n0\n2\n");
     assert_eq!(
         refused("many.csv"),
-        "shafer: many.csv: has more labels than the 3 rows: there is no row 3"
+        "shafer: many.csv: has more labels than the input, which has 3 rows"
     );
     write("large.csv", b"0\n4\n0\n");
     assert_eq!(
         refused("large.csv"),
-        "shafer: large.csv: the label of row 1 is 4, but the classes are 0 to 3"
+        "shafer: large.csv: the label of row 1 is 4, but classes are 0 to 3"
     );
     write("half.csv", b"0\n1\n0.5\n");
     let message = refused("half.csv");
-    assert!(message.contains("the label of row 2 is 0.5, but must be the number"), "{message}");
+    assert!(message.contains("the label of row 2 is 0.5, which is not an integer"), "{message}");
     write("names.csv", b"walk\nrun\nturn\nstop\n");
     let message = refused("names.csv");
     assert!(
@@ -435,7 +432,7 @@ fn heads_give_the_logits_of_their_model() {
             "logits.npy",
         ],
     );
-    assert!(message.contains("but the head takes rows of 8 features"), "{message}");
+    assert!(message.contains("but the head needs rows of 8 features"), "{message}");
 }
 
 #[test]
@@ -462,7 +459,7 @@ fn bad_input_is_named_and_leaves_no_file() {
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "--temperature", "0"]);
     assert!(message.contains("temperature is 0"), "{message}");
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "--alpha", "2"]);
-    assert_eq!(message, "shafer: alpha is for entmax, not for evidential");
+    assert_eq!(message, "shafer: alpha is a parameter of entmax, not of evidential");
     let message = complaint(folder.path(), &["sparsify", "logits.npy", "-m", "top-k", "-k", "9"]);
     assert!(message.contains("k is 9, but must not be greater"), "{message}");
 }
@@ -510,7 +507,7 @@ fn help_has_examples() {
     assert!(shafer(folder.path(), &["man"]).stdout.starts_with(b".ie"));
 }
 
-/// Not the input; and the reason is given once.
+/// The error names the output, not the input, and gives the reason once.
 #[test]
 #[cfg(unix)]
 fn an_output_that_cannot_be_written_is_the_one_that_is_named() {
@@ -520,7 +517,7 @@ fn an_output_that_cannot_be_written_is_the_one_that_is_named() {
     assert_eq!(message.matches("No such file").count(), 1, "{message}");
 }
 
-/// A square weight that is named by hand is read as its graph multiplies by it, with its bias.
+/// A square weight given by name is read in the orientation of its graph, with its bias.
 #[test]
 fn named_weights_lie_as_their_graph_has_them() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures");

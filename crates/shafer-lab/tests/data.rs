@@ -1,4 +1,4 @@
-//! `shafer data` as a user runs it, without a network.
+//! `shafer data` without network access.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -13,16 +13,16 @@ fn data_sets_are_found_and_verified() {
     let missing = complaint(folder, &["data", "path", "mnist", "--data-dir", "here"]);
     let cache = folder.join("cache/shafer/mnist");
     let expected = format!(
-        "shafer: mnist: is not in here/mnist, nor in {}; `shafer data fetch mnist` gets it",
+        "shafer: mnist: not found in here/mnist or {}; run `shafer data fetch mnist`",
         cache.display()
     );
     assert_eq!(missing, expected);
     let message = complaint(folder, &["data", "verify", "--data-dir", "here", "mnist"]);
     assert_eq!(message, expected);
     let message = complaint(folder, &["data", "path", "emnist"]);
-    assert!(message.starts_with("shafer: emnist: is not a known data set; there are mnist, "));
+    assert!(message.starts_with("shafer: emnist: is not a known data set; known are mnist, "));
 
-    // Files of the right names and nothing in them.
+    // Empty files with the right names.
     std::fs::create_dir_all(folder.join("here/mnist")).unwrap();
     for part in ["train", "t10k"] {
         for kind in ["images-idx3-ubyte", "labels-idx1-ubyte.gz"] {
@@ -35,7 +35,7 @@ fn data_sets_are_found_and_verified() {
     assert_eq!(listed[0]["place"], "here/mnist");
     assert_eq!((&listed[1]["set"], &listed[1]["place"]), (&"ethucy".into(), &Value::Null));
     let text = shafer(folder, &["data", "list"]).stdout;
-    assert!(String::from_utf8(text).unwrap().contains("`shafer data fetch mnist` gets it"));
+    assert!(String::from_utf8(text).unwrap().contains("not found; run `shafer data fetch mnist`"));
 
     let output = shafer(folder, &["data", "verify", "mnist", "--data-dir", "here", "--json"]);
     assert_eq!(output.status.code(), Some(2));
@@ -46,7 +46,7 @@ fn data_sets_are_found_and_verified() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said, "shafer: 4 files are wrong; `shafer data fetch` gets them again\n");
 
-    // Nobody listens there, and with a mirror nobody else is asked.
+    // No server listens there, and --mirror excludes all other sources.
     let mirror = "http://127.0.0.1:1";
     let message = complaint(folder, &["data", "fetch", "mnist", "--mirror", mirror]);
     assert!(
@@ -54,5 +54,5 @@ fn data_sets_are_found_and_verified() {
     );
     assert_eq!(std::fs::read_dir(cache).unwrap().count(), 1, "only the lock");
     let message = complaint(folder, &["data", "fetch", "miniimagenet"]);
-    assert!(message.contains("has to be got by hand"), "{message}");
+    assert!(message.contains("needs a manual download"), "{message}");
 }

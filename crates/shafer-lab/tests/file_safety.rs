@@ -1,4 +1,4 @@
-//! Users' files: never harmed, whatever is asked for and however it ends.
+//! Safety of users' files: overwriting, permissions, temporary files, low memory, full disks.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -8,10 +8,10 @@ use std::path::Path;
 
 use common::{complaint, folder, json, npy, shafer};
 
-/// A text file of several rows and one class more than a mask or labels could have.
+/// Two rows of text, which no writer of shafer makes.
 const CSV: &str = "0.5,1.5,-2\n1,2,3\n";
 
-/// A small model: one linear layer from two features to three classes.
+/// A model with one linear layer from two features to three classes.
 fn model() -> Vec<u8> {
     let header = r#"{"head.weight":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]}}"#;
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
@@ -100,10 +100,13 @@ fn an_output_is_never_an_input() {
             assert_eq!(complaint(folder.path(), &arguments), expected);
         }
     }
-    // A page is called one.
+    // The extension of a page.
     let message =
         complaint(folder.path(), &["compare", "logits.npy", "--html", "logits.npy", "--force"]);
-    assert_eq!(message, "shafer: logits.npy: a page is written as .html");
+    assert_eq!(
+        message,
+        "shafer: logits.npy: is not an .html name; end the name of the page in .html"
+    );
     assert_eq!(files(folder.path()), before);
 }
 
@@ -143,20 +146,20 @@ fn only_our_own_files_are_replaced_without_force() {
         let run = |more: &[&str]| {
             shafer(folder.path(), &[&[command, input, option, output, "-Q"], more].concat())
         };
-        // The second replaces what the first wrote.
+        // The second run replaces the output of the first.
         for _ in 0..2 {
             let ran = run(&[]);
             assert!(ran.status.success(), "{output}: {ran:?}");
         }
-        // Nothing is lost with an empty file.
+        // An empty file may be replaced.
         fs::write(&path, "").unwrap();
         assert!(run(&[]).status.success(), "{output}");
         let written = fs::read(&path).unwrap();
-        // Somebody else's.
+        // A file by another program.
         fs::write(&path, CSV).unwrap();
         let message = complaint(folder.path(), &[command, input, option, output, "-Q"]);
         let expected =
-            format!("shafer: {output}: exists and was not made by shafer; --force replaces it");
+            format!("shafer: {output}: exists and was not written by shafer; --force replaces it");
         assert_eq!(message, expected);
         assert_eq!(fs::read_to_string(&path).unwrap(), CSV);
         assert!(run(&["--force"]).status.success(), "{output}");
@@ -164,12 +167,18 @@ fn only_our_own_files_are_replaced_without_force() {
             assert_eq!(fs::read(&path).unwrap(), written, "{output}");
         }
     }
-    // Logits are no probabilities, although they are of the same format.
-    let others = npy(&[1, 2], &[3.0, -1.0]);
-    fs::write(folder.path().join("others.npy"), &others).unwrap();
-    let message = complaint(folder.path(), &["sparsify", "logits.npy", "-o", "others.npy"]);
-    assert!(message.contains("--force"), "{message}");
-    assert_eq!(fs::read(folder.path().join("others.npy")).unwrap(), others);
+    // Arrays in .npy that hold no distributions: logits, a mask, features in [0, 1].
+    for (shape, values) in [
+        (&[1, 2][..], &[3.0, -1.0][..]),
+        (&[4], &[1.0, 1.0, 0.0, 1.0]),
+        (&[2, 2], &[0.0, 0.5, 0.9, 0.3]),
+    ] {
+        let others = npy(shape, values);
+        fs::write(folder.path().join("others.npy"), &others).unwrap();
+        let message = complaint(folder.path(), &["sparsify", "logits.npy", "-o", "others.npy"]);
+        assert!(message.contains("--force"), "{message}");
+        assert_eq!(fs::read(folder.path().join("others.npy")).unwrap(), others);
+    }
 }
 
 #[cfg(unix)]
@@ -202,7 +211,7 @@ fn permissions_follow_the_umask_and_what_was_there() {
     }
 }
 
-/// A program that has begun its output and waits for more rows.
+/// A running program that has created its output and waits for more rows.
 #[cfg(unix)]
 fn waiting(folder: &Path) -> (std::process::Child, std::process::ChildStdin, std::path::PathBuf) {
     use std::io::Write as _;
@@ -244,7 +253,7 @@ fn what_killed_runs_leave_is_removed_by_the_next() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert_eq!(temporary_files(folder.path()), [left]);
-    // The next one begins its own file and removes the other; a third leaves that of the second.
+    // The second run creates its own file and removes that of the first; the third leaves that of the second.
     let (mut running, stdin, held) = waiting(folder.path());
     assert_eq!(temporary_files(folder.path()), std::slice::from_ref(&held));
     assert!(shafer(folder.path(), &["sparsify", "logits.npy", "-o", "out.npz"]).status.success());
@@ -254,7 +263,7 @@ fn what_killed_runs_leave_is_removed_by_the_next() {
     assert!(temporary_files(folder.path()).is_empty());
 }
 
-/// The input is a pipe, so that the mask is overwritten after it was opened and before it is read to its end.
+/// The input is a pipe, so that the mask can be overwritten between opening and the end of reading.
 #[cfg(unix)]
 #[test]
 fn an_input_that_changes_stops_the_command() {
@@ -275,7 +284,7 @@ fn an_input_that_changes_stops_the_command() {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(CSV.as_bytes()).unwrap();
-    // The output is begun after all inputs were opened.
+    // The output is created after all inputs are open.
     while temporary_files(folder.path()).is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before its output was begun");
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -300,7 +309,7 @@ fn more_threads_than_processors_are_not_started() {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
-/// With less and less memory, a command says so in one line, or works.
+/// With little memory, a command works or fails with one line.
 #[cfg(target_os = "linux")]
 #[test]
 fn too_little_memory_is_an_error_like_others() {
@@ -364,11 +373,15 @@ fn paths_need_not_be_utf_8() {
     let mask = odd(b"mask\xff.csv");
     run(&[word("sparsify"), &input, word("--mask"), &mask, word("-o"), &output]);
     assert!(folder.path().join(&output).is_file());
-    // The array of that archive is named after a colon.
+    // The name of an array in an archive follows a colon.
     let named = odd(b"out\xfe.npz:data");
     run(&[word("explain"), &named, word("--axis"), word("0")]);
     let page = odd(b"page\xff.html");
-    run(&[word("compare"), &input, word("--html"), &page]);
+    let (labels, names) = (odd(b"labels\xff.csv"), odd(b"names\xff.txt"));
+    fs::write(folder.path().join(&labels), "0\n1\n2\n").unwrap();
+    fs::write(folder.path().join(&names), "a\nb\nc\nd\n").unwrap();
+    let options = [word("--html"), &page, word("--labels"), &labels, word("--class-names"), &names];
+    run(&[&[word("compare"), &*input][..], &options].concat());
     assert!(folder.path().join(&page).is_file());
     run(&[word("compare"), &input, word("--json")]);
 }
@@ -391,7 +404,7 @@ fn rows_are_counted_from_the_end() {
             format!("shafer: {file}: there is no row -4: the file has 3, counted from 0")
         );
     }
-    // More than is held of a text.
+    // Exceeds the buffer for streams.
     let message = complaint(folder.path(), &["explain", "logits.csv", "--row", "-5000000"]);
     assert!(message.ends_with("count from the beginning"), "{message}");
 }
@@ -406,8 +419,16 @@ fn one_row_is_not_several() {
         let text = String::from_utf8(ran.stdout).unwrap();
         assert!(text.starts_with("1 row of 3 classes"), "{text}");
     }
-    let message = complaint(folder.path(), &["explain", "one.csv", "--labels", "names.txt"]);
-    assert_eq!(message, "shafer: there is 1 label for 3 classes");
+    let message = complaint(folder.path(), &["explain", "one.csv", "--class-names", "names.txt"]);
+    assert_eq!(
+        message,
+        "shafer: --class-names has 1 name, but there are 3 classes; write one name per line"
+    );
+    let ran = shafer(folder.path(), &["compare", "one.csv", "--html", "page.html"]);
+    assert!(ran.status.success());
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("1 row of 3 classes") && !page.contains("1 rows"));
+    assert!(page.contains("<title>1 row keeps 3</title>"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! One result in every format that it is written in, each read by others than its writer.
+//! The same result in every output format, read by independent readers.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -16,10 +16,10 @@ use zip::ZipArchive;
 /// A row, a class and its probability.
 type Entry = (usize, usize, f32);
 
-/// Reads all of a file.
+/// Reads the whole file.
 type Reader = fn(&Path) -> Vec<Entry>;
 
-/// The entries of a matrix in CSR form.
+/// The entries of a CSR matrix.
 fn entries(indptr: &[usize], indices: &[usize], values: &[f32]) -> Vec<Entry> {
     assert_eq!((indptr[0], indptr.last()), (0, Some(&indices.len())));
     assert_eq!(indices.len(), values.len());
@@ -37,7 +37,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()
 }
 
-/// Little-endian whole numbers of so many bytes.
+/// Little-endian integers of `size` bytes.
 fn integers(bytes: &[u8], size: usize) -> Vec<usize> {
     let number = |b: &[u8]| b.iter().rev().fold(0, |n, &byte| n << 8 | usize::from(byte));
     bytes.chunks_exact(size).map(number).collect()
@@ -128,13 +128,13 @@ fn every_format_holds_the_same_rows() {
             assert_eq!((found.0, found.1), (expected.0, expected.1), "{file}");
             assert!((found.2 - expected.2).abs() < 1e-6, "{file}: {found:?}, {expected:?}");
         }
-        // And to the last bit.
+        // Bit for bit.
         assert_eq!(*first.get_or_insert_with(|| found.clone()), found, "{file}");
     }
-    // What was written can be read.
+    // The tool reads its output.
     let again = json(folder.path(), &["sparsify", "dense.npy", "--method", "softmax", "--json"]);
     assert_eq!(again["rows"], 3);
-    // The method is noted where there is room for it.
+    // Parquet stores the method in its metadata.
     let table = std::fs::read(folder.path().join("sparse.parquet")).unwrap();
     let has = |note: &[u8]| table.windows(note.len()).any(|part| part == note);
     assert!(has(b"shafer.method") && has(b"evidential"));

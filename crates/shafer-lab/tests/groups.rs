@@ -1,4 +1,4 @@
-//! Several variables side by side.
+//! `--groups`: several variables side by side.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -16,7 +16,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Of the first group 0 and 1, then all, which are equal; of the second the larger.
+/// Kept: of the first group 0 and 1, then all of a vacuous row; of the second group the larger class.
 fn expected() -> [f32; 10] {
     let e = 1.0 / (1.0 + (-1.0_f32).exp());
     let third = 1.0 / 3.0;
@@ -55,7 +55,7 @@ fn every_format_holds_the_distributions_side_by_side() {
     close(&spread, &expected());
     let kept: Vec<f32> = expected().into_iter().filter(|&p| p > 0.0).collect();
     write(folder, "sparse.safetensors");
-    // Of f32, the values come first.
+    // The f32 values come first.
     let bytes = std::fs::read(folder.join("sparse.safetensors")).unwrap();
     let start = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let values = bytes[start..start + 4 * kept.len()].chunks_exact(4);
@@ -102,7 +102,7 @@ fn along_another_axis_and_with_masks() {
     let found: Vec<f32> = (0..10).map(|i| found[i % 5 * 2 + i / 5]).collect();
     close(&found, &expected());
 
-    // Without class 0 in all rows; without classes 0 and 4 in the first.
+    // Class 0 masked in all rows; classes 0 and 4 masked in the first row.
     std::fs::write(folder.join("classes.npy"), npy_of("|b1", &[5], &[0, 1, 1, 1, 1])).unwrap();
     let each = [0, 1, 1, 1, 0, 1, 1, 1, 1, 1];
     std::fs::write(folder.join("each.npy"), npy_of("|b1", &[2, 5], &each)).unwrap();
@@ -147,7 +147,7 @@ fn groups_that_do_not_fit() {
     };
     assert_eq!(
         wrong("3,3", &[]),
-        "shafer: logits.npy: --groups 3,3: these are 6 classes, but the axis has 5"
+        "shafer: logits.npy: --groups 3,3: has 6 classes in total, but the axis has 5"
     );
     assert!(wrong("5,0", &[]).ends_with("group 1 has no classes, but needs at least one"));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Ctrl-C: one exit code, and nothing left behind.
+//! Ctrl-C: exit code 130, no temporary files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Far more than anything here takes.
+/// A generous timeout.
 const LONG: Duration = Duration::from_mins(1);
 
 fn start(folder: &Path, arguments: &[&str]) -> Child {
@@ -34,14 +34,14 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Interrupts a program whose output has been begun.
+/// Interrupts a program that has created its output.
 fn interrupt(mut child: Child, folder: &Path) {
     wait_until("no output was begun", || files(folder) > 0);
     assert_eq!(stop(&mut child), "shafer: -: interrupted; nothing was written\n");
     assert_eq!(files(folder), 0);
 }
 
-/// Interrupts a program, and gives what it says.
+/// Interrupts a program and returns its messages.
 fn stop(child: &mut Child) -> String {
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
@@ -63,7 +63,7 @@ fn while_rows_keep_coming() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = start(folder.path(), &arguments);
         let mut stdin = child.stdin.take().unwrap();
-        // Until nobody reads any more.
+        // Until the reader closes the pipe.
         let feeder = std::thread::spawn(move || {
             let rows = "0.5,1.5,-2,0.25,3,0.125,-1,0\n".repeat(10_000);
             while stdin.write_all(rows.as_bytes()).is_ok() {}
@@ -84,7 +84,7 @@ fn while_the_next_row_does_not_come() {
     }
 }
 
-/// What has come so far is kept, and the program that fetches it does not go on alone.
+/// The partial download is kept, and curl does not outlive the tool.
 #[test]
 fn while_a_mirror_is_slow() {
     if !shafer_testing::curl() {
@@ -97,7 +97,7 @@ fn while_a_mirror_is_slow() {
         let (mut stream, _) = listener.accept().unwrap();
         let _ = stream.read(&mut [0; 1000]);
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\nbeginning").unwrap();
-        // Until the other side hangs up.
+        // Until the client disconnects.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let arguments = ["data", "fetch", "mnist", "--data-dir", ".", "--mirror", &mirror];

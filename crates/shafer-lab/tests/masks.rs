@@ -1,13 +1,13 @@
-//! Masks: of classes and of logits, of several types.
+//! `--mask`: by class and by logit, in several types.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
 use common::{LOGITS, complaint, folder, json, last_floats, npy, npy_of, shafer};
 
-/// The same for every row.
+/// One entry per class.
 const CLASSES: [u8; 4] = [0, 1, 1, 1];
-/// Nothing of the first row, classes 0 and 1 of the second, class 0 of the third.
+/// One entry per logit: nothing masked in the first row, classes 0 and 1 in the second, class 0 in the third.
 const EACH: [u8; 12] = [1, 1, 1, 1, 0, 0, 1, 1, 0, 1, 1, 1];
 
 #[test]
@@ -22,7 +22,7 @@ fn masked_classes_take_no_part() {
     std::fs::write(folder.join("i8.npy"), npy_of("|i1", &[2, 2], &CLASSES)).unwrap();
     for mask in ["mask.csv", "lines.csv", "floats.npy", "bools.npy", "u8.npy", "i8.npy"] {
         let row = json(folder, &["explain", "logits.npy", "--mask", mask, "--json"]);
-        // Of 1, -1 and -3, whose mean is -1, one is left.
+        // Of 1, -1 and -3 with mean -1, one class is kept.
         assert_eq!((&row["kept"], &row["classes"][0]["class"]), (&1.into(), &1.into()), "{mask}");
         let report = json(folder, &["sparsify", "logits.npy", "--mask", mask, "--json"]);
         assert_eq!(report["kept"]["largest"], 3, "{mask}");
@@ -51,7 +51,7 @@ fn a_mask_for_each_logit() {
             ["sparsify", logits, "--mask", mask, "-o", "dense.npz", "--method", "evidential"];
         assert!(shafer(folder, &arguments).status.success());
         let report = json(folder, &["sparsify", logits, "--mask", mask, "--json"]);
-        // What is left of the second and of the third row is all equal.
+        // The unmasked logits of the second and third row are equal.
         assert_eq!((&report["vacuous"], &report["kept"]["largest"]), (&2.into(), &3.into()));
         let compared = json(folder, &["compare", logits, "--mask", mask, "--json"]);
         assert_eq!(compared["methods"][0]["kept"], report["kept"]);
@@ -64,7 +64,7 @@ fn a_mask_for_each_logit() {
     for (a, b) in last_floats(&folder.join("dense.npy"), 12).iter().zip(expected) {
         assert!((a - b).abs() < 1e-6, "{a} and {b}");
     }
-    // Along the other axis, the mask lies as the logits do.
+    // Along the other axis, the mask has the layout of the logits.
     let arguments =
         ["explain", "logits.npy", "--axis", "0", "--mask", "mask.npy", "--row", "1", "--json"];
     let column = json(folder, &arguments);
@@ -82,8 +82,8 @@ fn what_is_no_mask() {
     };
     assert_eq!(
         wrong("a.npy", &npy_of("|b1", &[4, 3], &EACH)),
-        "shafer: a.npy: the mask is (4, 3), but must be 4 values, one for each class, or (3, 4), as \
-         the logits are"
+        "shafer: a.npy: the mask is (4, 3), but must have 4 values, one per class, or the shape of the \
+         logits, (3, 4)"
     );
     assert!(wrong("a.csv", b"0,1\n").starts_with("shafer: a.csv: the mask is rows of (2,), but"));
     assert_eq!(
@@ -111,5 +111,8 @@ fn what_is_no_mask() {
     );
     assert!(!folder.join("out.npz").exists());
     let message = complaint(folder, &["sparsify", "-", "--mask", "-"]);
-    assert_eq!(message, "shafer: standard input is wanted twice; give one of them as a file");
+    assert_eq!(
+        message,
+        "shafer: standard input (-) is used for two inputs; give one of them as a file"
+    );
 }

@@ -1,4 +1,4 @@
-//! `shafer reproduce`, on a data set of sixty images.
+//! `shafer reproduce` on a data set of sixty images.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::{complaint, json, shafer};
 use serde_json::Value;
 
-/// Digits of a kind: a bright square whose place is the class.
+/// Synthetic digits: a bright square at a position given by the class.
 fn data_set(folder: &Path, name: &str) {
     let place = folder.join("data").join(name);
     std::fs::create_dir_all(&place).unwrap();
@@ -54,8 +54,8 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// A small network, trained for long enough to be interrupted.
-const SMALL: [&str; 18] = [
+/// A small network with a training long enough to interrupt.
+const SMALL: [&str; 19] = [
     "reproduce",
     "mnist",
     "--data-dir",
@@ -72,6 +72,7 @@ const SMALL: [&str; 18] = [
     "fractions=[1.0, 0.5]",
     "--set",
     "training.checkpoints={per_epoch=5}",
+    "--own-data",
     "--quiet",
     "--json",
 ];
@@ -80,7 +81,7 @@ fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SMALL.iter().chain(more).copied().collect()
 }
 
-/// What a run came to, without what depends on the clock.
+/// The results of a run without its times.
 fn numbers(path: &Path) -> Value {
     let mut results: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     results["wall_seconds"] = Value::Null;
@@ -105,7 +106,7 @@ fn a_run_leaves_numbers_figures_and_a_report() {
             }
         }
     }
-    // 8 batches an epoch: after the 1st, the 6th and the last.
+    // 8 batches per epoch: after the 1st, the 6th and the last.
     let iterations = results["evolution"]["iterations"].as_array().unwrap();
     assert_eq!(iterations.len(), 4 * 3);
     assert_eq!([&iterations[0], &iterations[2], &iterations[11]], [1, 8, 32]);
@@ -113,12 +114,12 @@ fn a_run_leaves_numbers_figures_and_a_report() {
     for file in ["report.html", "results.parquet", "figures/bars.svg", "figures/samples.png"] {
         assert!(out.join(file).is_file(), "{file}");
     }
-    // Half of the seconds are another configuration.
+    // The folder of a run has one configuration.
     let other = arguments(&["--set", "training.epochs=2", "--out", "run"]);
     assert!(complaint(folder.path(), &other).contains("holds a run with another configuration"));
 }
 
-/// The settings of the preset, but for the size of the network and the length of the training.
+/// The settings of the preset except the size of the network and the length of the training.
 #[test]
 fn the_stable_preset_trains_from_the_mean_image() {
     let folder = folder();
@@ -144,7 +145,7 @@ fn the_table_has_a_row_for_every_measurement() {
     json(folder.path(), &arguments(&["--set", "training.epochs=1", "--out", "run"]));
     let listed =
         json(folder.path(), &["sparsify", "run/results.parquet", "--method", "softmax", "--json"]);
-    // 2 seeds, 2 fractions with 3 and 2 checkpoints, 2 queries, and every method.
+    // 2 seeds, 2 fractions with 3 and 2 checkpoints, 2 queries, all methods.
     let methods =
         numbers(&folder.path().join("run/results.json"))["methods"].as_array().unwrap().len();
     assert_eq!(listed["rows"], 2 * (3 + 2) * 2 * methods);
@@ -169,13 +170,13 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// By Ctrl-C, which saves where it is, and then by `kill -9`.
+/// Ctrl-C, which saves a checkpoint, then `kill -9`.
 #[cfg(unix)]
 #[test]
 fn a_run_that_was_stopped_ends_with_the_same_numbers() {
     let folder = folder();
     let folder = folder.path();
-    // More than a second of training: Ctrl-C comes in the middle on a busy machine, too.
+    // More than a second of training, so that Ctrl-C arrives in the middle on a busy machine, too.
     let length = ["--set", "training.epochs=60", "--out"];
     let whole = arguments(&[&length[..], &["whole"]].concat());
     json(folder, &whole);
@@ -184,7 +185,7 @@ fn a_run_that_was_stopped_ends_with_the_same_numbers() {
 
     let mut child = start(folder, &stopped);
     // The classifier is trained; now the networks are.
-    wait_until("nothing was begun", || folder.join("stopped/classifier.safetensors").exists());
+    wait_until("nothing was begun", || trainings.join("classifier.json").exists());
     std::thread::sleep(Duration::from_millis(100));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -206,13 +207,30 @@ fn a_run_that_was_stopped_ends_with_the_same_numbers() {
 #[test]
 fn a_training_that_diverges_is_kept_and_the_others_go_on() {
     let folder = folder();
-    // Steps so large that every training ends in numbers that are none.
+    // A learning rate so large that every training ends in NaN.
     let wild = arguments(&["--set", "training.learning_rate=1e30", "--out", "wild"]);
     let said = complaint(folder.path(), &wild);
     assert!(said.contains("wild: every training diverged"), "{said}");
     let record = folder.path().join("wild/trainings/seed-01.json");
     let record: Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
     assert_eq!(record["diverged"], true);
+}
+
+#[test]
+fn data_that_differs_is_refused_or_recorded() {
+    let folder = folder();
+    let folder = folder.path();
+    let mut run = arguments(&["--set", "training.epochs=1", "--out", "run"]);
+    json(folder, &run);
+    let recorded: Value =
+        serde_json::from_slice(&std::fs::read(folder.join("run/run.json")).unwrap()).unwrap();
+    assert_eq!(recorded["config"]["own_data"], true);
+    assert_eq!(numbers(&folder.join("run/results.json"))["config"]["own_data"], true);
+    run.retain(|argument| *argument != "--own-data");
+    let said = complaint(folder, &run);
+    for part in ["train-images-idx3-ubyte: has", "`shafer data fetch mnist`", "--own-data"] {
+        assert!(said.contains(part), "{said}");
+    }
 }
 
 #[test]
@@ -231,23 +249,26 @@ fn what_is_wrong_is_said_in_one_line() {
     let said = complaint(folder, &["reproduce", "fashion", "--data-dir", "data"]);
     assert!(said.contains("data/fashion") && said.contains("shafer data fetch fashion"), "{said}");
 
-    // A state of something else, and a record that is none.
+    // An invalid checkpoint and an invalid record.
     let short = arguments(&["--set", "training.epochs=1", "--out", "run"]);
     json(folder, &short);
     let trainings = folder.join("run/trainings");
     let record = trainings.join("seed-00.json");
     let good = std::fs::read(&record).unwrap();
     std::fs::write(&record, "{").unwrap();
-    assert!(complaint(folder, &short).contains("seed-00.json: is not what a run writes"));
+    assert!(complaint(folder, &short).contains("seed-00.json: is damaged"));
     std::fs::remove_file(&record).unwrap();
     std::fs::write(trainings.join("seed-00.part.json"), &good).unwrap();
-    std::fs::copy(folder.join("run/classifier.safetensors"), trainings.join("seed-00.safetensors"))
-        .unwrap();
+    std::fs::copy(
+        trainings.join("classifier.weights.safetensors"),
+        trainings.join("seed-00.safetensors"),
+    )
+    .unwrap();
     let said = complaint(folder, &short);
     assert!(said.contains("seed-00.safetensors: remove it"), "{said}");
-    std::fs::write(folder.join("run/classifier.safetensors"), "nothing").unwrap();
-    assert!(complaint(folder, &short).contains("classifier.safetensors: remove it"));
-    // A file is no folder.
+    std::fs::write(trainings.join("classifier.weights.safetensors"), "nothing").unwrap();
+    assert!(complaint(folder, &short).contains("classifier.weights.safetensors: remove it"));
+    // A file instead of a folder.
     let output = shafer(folder, &arguments(&["--out", "data/mnist/t10k-labels-idx1-ubyte"]));
     assert_eq!(output.status.code(), Some(2));
 }

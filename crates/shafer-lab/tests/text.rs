@@ -1,4 +1,4 @@
-//! Texts and tables as a user gives them: no line is lost, and what is not a logit is no class.
+//! Text and tables: no line is lost, and only logits become classes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -21,7 +21,7 @@ fn piped(input: &[u8], arguments: &[&str]) -> (Option<i32>, String, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that refuses its arguments does not read.
+    // Fails if the program refuses its arguments without reading.
     let _ = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -41,7 +41,7 @@ fn the_first_line_stays() {
         assert_eq!((&report["rows"], &report["classes"]), (&json!(1), &json!(3)), "{text:?}");
         assert_eq!(report["kept"]["mean"], 1.0, "{text:?}");
     }
-    // What `gzip` makes of "1|2|3\n".
+    // The output of `gzip` for "1|2|3\n".
     let packed = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x33\xac\x31\xaa\x31\xe6\
         \x02\x00\x55\x55\xb1\x51\x06\x00\x00\x00";
     let arguments = ["sparsify", "-", "--delimiter", "|", "--json"];
@@ -78,7 +78,7 @@ fn no_rows_are_an_error() {
 fn summaries_say_which_columns_are_classes() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // As pandas writes an index, beside a column that is no logit.
+    // An index written by pandas, beside a column that is not a logit.
     write(folder, "a.csv", ",lat,logit_0,logit_1,logit_2\n0,52.5,1,2,9\n1,48.1,3,4,9\n");
     for command in COMMANDS {
         let found = complaint(folder, &[command, "a.csv"]);
@@ -98,7 +98,7 @@ fn summaries_say_which_columns_are_classes() {
             assert!(text.contains(line), "{text}");
         }
     }
-    // The logits are those of the columns.
+    // The logits of the chosen columns.
     let row = json(folder, &["explain", "a.csv", "--columns", "logit_2,logit_0", "--json"]);
     let logit = |class: usize| row["classes"][class]["logit"].as_f64().unwrap();
     assert_eq!((logit(0), logit(1)), (9.0, 1.0));
@@ -111,7 +111,7 @@ fn summaries_say_which_columns_are_classes() {
 }
 
 #[test]
-fn one_number_a_row_is_refused() {
+fn one_number_per_row_is_refused() {
     let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures/tables");
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -119,10 +119,13 @@ fn one_number_a_row_is_refused() {
     write(folder, "named.csv", "score\n1.5\n2.5\n");
     for command in COMMANDS {
         let found = complaint(folder, &[command, "lines.txt"]);
-        assert!(found.contains("lines.txt: has one number a line, and no classes"), "{found}");
+        assert!(
+            found.contains("lines.txt: has one number per line instead of one per class"),
+            "{found}"
+        );
         let found = complaint(folder, &[command, "named.csv"]);
         assert!(
-            found.contains("named.csv: `score` is one number a row, and no classes"),
+            found.contains("named.csv: `score` has one number per row instead of one per class"),
             "{found}"
         );
         for table in ["columns.parquet", "columns.arrow"] {
@@ -133,7 +136,7 @@ fn one_number_a_row_is_refused() {
                 [&[command, named.as_str()][..], &[command, path, "--columns", "class 3"]]
             {
                 let found = complaint(folder, arguments);
-                assert!(found.contains("`class 3` is one number a row"), "{found}");
+                assert!(found.contains("`class 3` has one number per row"), "{found}");
             }
         }
     }

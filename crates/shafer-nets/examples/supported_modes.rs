@@ -1,4 +1,4 @@
-//! What a robot does in its loop: what is known of a pedestrian in, the modes that the evidence supports out.
+//! The loop of a robot: from the history of a pedestrian to the modes that the evidence supports.
 //!
 //! ```sh
 //! cargo run --release -p shafer-nets --example supported_modes -- crates/shafer-lab/weights/behaviour.safetensors
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let predictor = Predictor::from_safetensors(&std::fs::read(path)?)?;
     let network = predictor.config();
 
-    // Nine steps to the right at 1.3 m/s, the last of them at present, and nobody near.
+    // Nine steps to the right at 1.3 m/s, the last of them the present, without neighbours.
     let history: Vec<State> = (0..9)
         .map(|step| {
             let seconds = network.seconds_per_step * f64::from(step - 8);
@@ -26,14 +26,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let nobody = vec![[0.0; 6]; history.len()];
     let encoded = predictor.encode(&[Observation::new(&history, &nobody)?])?;
 
-    // Which classes of each latent variable are supported, and which joint classes that makes.
+    // The supported classes of each latent variable, and their joint classes.
     let logits: Vec<f64> = encoded.logits(0).iter().map(|&logit| f64::from(logit)).collect();
     let kept = Evidential::default().compressed(&Logits::rows(&logits, network.classes)?)?;
     let variables: Vec<_> =
         kept.iter().map(|(classes, values)| (network.classes, classes, values)).collect();
     let joints: Vec<_> = Product::compressed(&variables)?.iter_best().collect();
 
-    // No other class is decoded.
+    // Only these classes are decoded.
     let queries: Vec<Query> = joints
         .iter()
         .map(|joint| Query { agent: 0, class: network.join(&joint.classes) })

@@ -1,13 +1,12 @@
-//! Times a training step of the perceptron autoencoder, and the matrix products in it.
+//! Times a training step of the perceptron autoencoder and its matrix products.
 //!
-//! `bench/training/run` runs it in turns with PyTorch. It prints one line of JSON: medians in
-//! milliseconds.
+//! `bench/training/run` alternates it with PyTorch. It prints one line of JSON: medians in milliseconds.
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::time::Instant;
 
-use burn::tensor::{Device, Distribution, Tensor};
-use shafer_nets::{Config, Examples, Optimiser, Trainer};
+use burn::tensor::{Distribution, Tensor};
+use shafer_nets::{Config, Cvae, Examples, Optimiser, Trainer, cpu};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -25,7 +24,7 @@ fn main() -> Result<(), shafer_nets::Error> {
         let mut config = Config::default();
         config.training.optimiser = optimiser;
         config.training.epochs = WARM_UP + steps;
-        let mut trainer = Trainer::new(&config, examples, 0)?;
+        let mut trainer = Trainer::<Cvae>::new(&config, examples, 0, &cpu())?;
         median(steps, || trainer.step().map(|_| ()))
     };
     let (sgd, adam) = (step(Optimiser::Sgd)?, step(Optimiser::Adam)?);
@@ -51,8 +50,8 @@ fn median(
     Ok(times[calls / 2])
 }
 
-/// The time of all matrix products of a step: those of each layer forward, for its weights, and, where
-/// its input has a gradient, for that.
+/// The time of all matrix products of a step: for each layer the forward product, the gradient of the
+/// weights, and the gradient of the input if it has one.
 fn products(calls: usize) -> Result<f64, shafer_nets::Error> {
     let layers = [
         (PIXELS + 2, 256, false),
@@ -64,8 +63,7 @@ fn products(calls: usize) -> Result<f64, shafer_nets::Error> {
     ];
     let mut total = 0.0;
     for (inputs, outputs, input_gradient) in layers {
-        let random =
-            |shape: [usize; 2]| Tensor::<2>::random(shape, Distribution::Default, &Device::flex());
+        let random = |shape: [usize; 2]| Tensor::<2>::random(shape, Distribution::Default, &cpu());
         let x = random([BATCH, inputs]);
         let weight = random([inputs, outputs]);
         let gradient = random([BATCH, outputs]);

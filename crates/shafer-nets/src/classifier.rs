@@ -1,18 +1,18 @@
-//! A classifier that is trained on real images, to judge generated ones.
+//! A classifier that is trained on real images, to judge generated ones, and its training.
 
 use burn::module::Module;
+use burn::tensor::Device;
 use burn::tensor::activation::{log_softmax, softmax};
-use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Optimiser, finite_positive, positive, size};
-use crate::examples::{Batches, Examples};
+use crate::examples::Examples;
 use crate::layers::{Initialiser, Perceptron};
-use crate::optimiser::Descent;
-use crate::weights::{Precision, Tensors, host};
-use crate::{Error, Result};
+use crate::training::{Batch, CrossEntropy, Length, Model, Pass, Plan, Schedule};
+use crate::weights::{Precision, Tensors, host, tensor};
+use crate::{Error, Result, cpu};
 
-/// A perceptron with one hidden layer, and its training with Adam.
+/// Configuration of a [`Classifier`] and its training with Adam.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClassifierConfig {
@@ -22,11 +22,11 @@ pub struct ClassifierConfig {
     pub hidden: usize,
     /// The number of classes: labels are below it.
     pub classes: usize,
-    /// The size of a step.
+    /// The learning rate.
     pub learning_rate: f64,
-    /// Examples in a batch.
+    /// Examples in a batch; the last batch of an epoch may have fewer.
     pub batch_size: usize,
-    /// How often every example is used.
+    /// Passes over all examples.
     pub epochs: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for ClassifierConfig {
 }
 
 impl ClassifierConfig {
-    /// Whether such a classifier can be made and trained.
+    /// Checks all values.
     pub fn check(&self) -> Result<()> {
         size("pixels", self.pixels)?;
         size("hidden", self.hidden)?;
@@ -55,10 +55,10 @@ impl ClassifierConfig {
     }
 }
 
-/// What an image shows, as probabilities of the classes.
+/// A perceptron with one hidden layer, from pixels to probabilities of classes.
 ///
 /// ```
-/// use shafer_nets::{Classifier, ClassifierConfig, Examples};
+/// use shafer_nets::{Classifier, ClassifierConfig, Examples, Trainer, cpu};
 ///
 /// // Bright images are of class 1, dark ones of class 0.
 /// let pixels: Vec<u8> = (0..64).flat_map(|i| [if i % 2 == 1 { 200 } else { 40 }; 4]).collect();
@@ -72,7 +72,9 @@ impl ClassifierConfig {
 ///     batch_size: 16,
 ///     epochs: 10,
 /// };
-/// let classifier = Classifier::train(&config, examples, 0, |_, _| ())?;
+/// let mut trainer = Trainer::<Classifier>::new(&config, examples, 0, &cpu())?;
+/// while trainer.step()?.is_some() {}
+/// let classifier = trainer.model();
 /// assert_eq!(classifier.accuracy(examples)?, 1.0);
 /// assert!(classifier.probabilities(&[0.9; 4])?[1] > 0.9);
 /// # Ok::<(), shafer_nets::Error>(())
@@ -83,63 +85,35 @@ pub struct Classifier {
     network: Perceptron,
 }
 
-/// What the metadata of a file of weights says.
+/// The metadata of a file of weights.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
     classifier: ClassifierConfig,
 }
 
-/// How many images are looked at together, so that memory does not grow with their number.
+/// Images in a block of an evaluation: memory does not grow with their number.
 const CLASSIFIED_AT_ONCE: usize = 512;
 
 impl Classifier {
-    /// Trained on these examples. `progress` is told the number of batches that are done, and of all.
-    pub fn train(
-        config: &ClassifierConfig,
-        examples: Examples<'_>,
-        seed: u64,
-        mut progress: impl FnMut(usize, usize),
-    ) -> Result<Self> {
-        config.check()?;
-        examples.check(config.pixels, config.classes)?;
-        let mut network = config.network(&mut Initialiser::new(seed));
-        let mut descent = Descent::new(Optimiser::Adam, config.learning_rate);
-        let mut batches = Batches::new(seed, examples.len(), config.batch_size);
-        let all = config.epochs * batches.per_epoch();
-        for done in 1..=all {
-            let (epoch, batch, rows) = (batches.epoch(), batches.batch(), batches.rows());
-            let shape = |width| [rows.len(), width];
-            let images = tensor(examples.units(rows), shape(config.pixels));
-            let labels = tensor(examples.one_hot(rows, config.classes), shape(config.classes));
-            let loss = -(log_softmax(network.forward(images), 1) * labels).sum();
-            let loss = loss.div_scalar(rows.len() as f64);
-            let value = f64::from(host(loss.clone().inner())[0]);
-            if !value.is_finite() {
-                return Err(Error::Diverged { epoch, batch, loss: value });
-            }
-            let gradients = loss.backward();
-            drop(loss);
-            network = descent.step(network, gradients);
-            batches.advance();
-            progress(done, all);
-        }
-        Ok(Self { config: config.clone(), network: network.valid() })
-    }
-
-    /// Its shape and training.
+    /// The configuration.
     pub fn config(&self) -> &ClassifierConfig {
         &self.config
     }
 
-    /// The probabilities of the classes for each of these images, whose pixels are numbers from 0 to 1:
-    /// `images x classes`.
+    /// Moves the network to another device.
+    #[must_use]
+    pub fn to(self, device: &Device) -> Self {
+        Self { network: self.network.to_device(device), ..self }
+    }
+
+    /// The probabilities of the classes, `images x classes`, for images with pixels from 0 to 1.
     pub fn probabilities(&self, images: &[f32]) -> Result<Vec<f32>> {
         let pixels = self.config.pixels;
         if !images.len().is_multiple_of(pixels) {
             return Err(Error::data(
                 "pixels",
-                format!("there are {}, which is no multiple of {pixels}", images.len()),
+                format!("must be a multiple of {pixels}, but there are {}", images.len()),
             ));
         }
         let blocks = images.chunks(CLASSIFIED_AT_ONCE * pixels);
@@ -148,7 +122,8 @@ impl Classifier {
 
     fn block(&self, images: Vec<f32>) -> Vec<f32> {
         let shape = [images.len() / self.config.pixels, self.config.pixels];
-        host(softmax(self.network.forward(tensor(images, shape)), 1))
+        let device = self.network.device();
+        host(softmax(self.network.forward(tensor(images, shape, &device)), 1))
     }
 
     /// The share of these examples whose label is the most probable class.
@@ -167,18 +142,18 @@ impl Classifier {
         Ok(right as f64 / examples.len() as f64)
     }
 
-    /// The weights as the bytes of a safetensors file, named and laid out as PyTorch has them.
+    /// The weights as the bytes of a safetensors file, with PyTorch's names and layout.
     pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
         let description = Description { classifier: self.config.clone() };
         Tensors::of(&self.network).to_bytes(precision, &description)
     }
 
-    /// From the bytes of such a file.
+    /// Loads the bytes of [`to_safetensors`](Self::to_safetensors), on the CPU.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
         let (tensors, Description { classifier: config }) = Tensors::from_bytes(bytes)?;
         config.check()?;
         let size = Perceptron::size(config.pixels, config.hidden, config.classes);
-        let make = || config.network(&mut Initialiser::new(0));
+        let make = || config.network(&mut Initialiser::new(0, &cpu()));
         let network = tensors.into_network(size, make)?.valid();
         Ok(Self { config, network })
     }
@@ -190,6 +165,57 @@ impl ClassifierConfig {
     }
 }
 
-fn tensor(values: Vec<f32>, shape: [usize; 2]) -> Tensor<2> {
-    Tensor::from_data(TensorData::new(values, shape), &Device::flex())
+impl Model for Classifier {
+    type Config = ClassifierConfig;
+    type Examples<'a> = Examples<'a>;
+    type Losses = CrossEntropy;
+    type Network = Perceptron;
+
+    fn check(config: &ClassifierConfig, examples: &Examples<'_>) -> Result<()> {
+        config.check()?;
+        examples.check(config.pixels, config.classes)
+    }
+
+    fn plan(config: &ClassifierConfig) -> Plan {
+        Plan {
+            batch_size: config.batch_size,
+            length: Length::Epochs(config.epochs),
+            optimiser: Optimiser::Adam,
+            learning_rate: Schedule::Constant(config.learning_rate),
+            gradient_norm: None,
+        }
+    }
+
+    fn network(
+        config: &ClassifierConfig,
+        _examples: &Examples<'_>,
+        init: &mut Initialiser,
+    ) -> Perceptron {
+        config.network(init)
+    }
+
+    fn pass(
+        config: &ClassifierConfig,
+        examples: &Examples<'_>,
+        network: &Perceptron,
+        batch: &Batch<'_>,
+    ) -> Result<Pass<Self>> {
+        let Batch { rows, device, .. } = *batch;
+        let images = tensor(examples.units(rows), [rows.len(), config.pixels], device);
+        let labels = examples.one_hot(rows, config.classes);
+        let labels = tensor(labels, [rows.len(), config.classes], device);
+        let loss = -(log_softmax(network.forward(images), 1) * labels).sum();
+        let loss = loss.div_scalar(rows.len() as f64);
+        let losses = CrossEntropy::of_mean(host(loss.clone().inner())[0], rows.len());
+        Ok(Pass::new(loss, losses))
+    }
+
+    fn trained(config: &ClassifierConfig, network: &Perceptron) -> Self {
+        Self { config: config.clone(), network: network.valid() }
+    }
+
+    fn extended(mut saved: ClassifierConfig, to: &ClassifierConfig) -> ClassifierConfig {
+        saved.epochs = to.epochs;
+        saved
+    }
 }

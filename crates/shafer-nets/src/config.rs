@@ -1,13 +1,13 @@
-//! The shape of a network and the way it is trained.
+//! Configuration of the autoencoders and their training.
 //!
-//! The defaults are those of the paper's MNIST experiment (section 3.1.1 and appendix C). Keys that do
-//! not exist are errors.
+//! The defaults are those of the paper's MNIST experiment (section 3.1.1 and appendix C). Unknown keys are
+//! errors.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// A conditional variational autoencoder with one categorical latent variable, and its training.
+/// Configuration of a [`Cvae`](crate::Cvae) and its training.
 ///
 /// ```
 /// use shafer_nets::{Config, Optimiser};
@@ -21,24 +21,24 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The networks.
+    /// The network.
     pub network: NetworkConfig,
-    /// How they are trained.
+    /// The training.
     pub training: TrainingConfig,
 }
 
-/// The shapes of the three networks of the autoencoder.
+/// Shapes of the three networks of an autoencoder.
 ///
-/// The prior `p(z|y)` is always a perceptron with one hidden layer; its hidden units are the features
-/// `phi` of the paper's linear layer.
+/// The prior `p(z|y)` is a perceptron with one hidden layer, whose outputs are the features `phi` of the
+/// paper's linear layer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkConfig {
-    /// What the posterior `q(z|x,y)` and the decoder `p(x|z)` are made of.
+    /// The kind of the posterior `q(z|x,y)` and the decoder `p(x|z)`.
     pub architecture: Architecture,
     /// Rows and columns of an image.
     pub image: [usize; 2],
-    /// The number of conditions: `y` is one of `0..conditions`.
+    /// The number of conditions; `y` is below it.
     pub conditions: usize,
     /// The number of latent classes, `K`.
     pub latent_classes: usize,
@@ -58,42 +58,42 @@ impl Default for NetworkConfig {
     }
 }
 
-/// What the posterior and the decoder are made of.
+/// The kind of the posterior and the decoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Architecture {
-    /// Perceptrons with one hidden layer each: pixels and one-hot `y` to classes, and classes to pixels.
+    /// Perceptrons with one hidden layer: from pixels and one-hot `y` to classes, and from classes to pixels.
     Mlp {
         /// The number of hidden units.
         hidden: usize,
     },
-    /// Three convolutions, to classes, and three transposed ones, from classes (figure 9 of the paper).
-    /// The condition enters as one constant channel for each value of `y`.
+    /// Three convolutions to classes, and three transposed ones from classes (figure 9 of the paper).
+    /// One-hot `y` enters as constant channels.
     Convolutional {
-        /// The channels after each convolution; the decoder has them in reverse.
+        /// Channels after each convolution, in reverse for the decoder.
         channels: [usize; 3],
     },
 }
 
-/// How a network is trained.
+/// Configuration of the training of an autoencoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainingConfig {
-    /// The temperature of the Gumbel-Softmax distribution that stands in for the categorical one.
+    /// Temperature of the Gumbel-Softmax distribution.
     pub temperature: f32,
-    /// What the biases of the decoder's last layer start from.
+    /// Initial biases of the decoder's last layer.
     pub decoder_bias: DecoderBias,
-    /// What is minimised.
+    /// The objective.
     pub objective: Objective,
-    /// By which rule.
+    /// The optimiser.
     pub optimiser: Optimiser,
-    /// The size of a step.
+    /// The learning rate.
     pub learning_rate: f64,
     /// Examples in a batch; the last batch of an epoch may have fewer.
     pub batch_size: usize,
-    /// How often every example is used.
+    /// Passes over all examples.
     pub epochs: usize,
-    /// After which batches the prior is recorded.
+    /// When the prior is recorded.
     pub checkpoints: Checkpoints,
 }
 
@@ -112,32 +112,32 @@ impl Default for TrainingConfig {
     }
 }
 
-/// What the biases of the decoder's last layer start from.
+/// Initial biases of the decoder's last layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecoderBias {
-    /// Small random numbers, as all other parameters.
+    /// Small random numbers, as for all other parameters.
     Random,
-    /// The log-odds of the mean image. The decoder then does not have to learn that image first, which
-    /// can make one latent class the best for all images: posterior collapse. Burda, Grosse and
-    /// Salakhutdinov, "Importance Weighted Autoencoders" (2016), start from it, too.
+    /// The log-odds of the mean image, as in Burda, Grosse and Salakhutdinov, "Importance Weighted
+    /// Autoencoders" (2016). Otherwise the decoder learns that image first, during which one latent class
+    /// can become the best for all images: posterior collapse.
     MeanImage,
 }
 
-/// What is minimised over a batch of `B` images.
+/// The objective over a batch of `B` images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
-    /// As the paper's published experiments have it: the binary cross-entropy summed over the batch, plus
-    /// the *mean* of KL(q || p) over the batch. It gives KL the weight `1 / B`.
+    /// The objective of the published experiments: binary cross-entropy summed over the batch, plus the
+    /// *mean* of KL(q || p) over the batch. KL has the weight `1 / B`.
     Published,
-    /// The negative evidence lower bound that the paper states, summed over the batch: cross-entropy
-    /// and KL with the same weight.
+    /// The negative evidence lower bound of the paper, summed over the batch: cross-entropy and KL with
+    /// the same weight.
     Plain,
 }
 
 impl Objective {
-    /// The weight of one image's KL(q || p); that of its cross-entropy is 1.
+    /// The weight of KL(q || p); that of the cross-entropy is 1.
     pub(crate) fn kl_weight(self, batch: usize) -> f64 {
         match self {
             Self::Published => 1.0 / batch as f64,
@@ -147,16 +147,39 @@ impl Objective {
 }
 
 /// The rule that changes the parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Optimiser {
-    /// Gradient descent without momentum.
+    /// Stochastic gradient descent without momentum.
     Sgd,
-    /// Adam with its usual constants: 0.9, 0.999 and 1e-8.
+    /// Adam with beta 0.9 and 0.999, and epsilon 1e-8.
     Adam,
+    /// Stochastic gradient descent with Nesterov momentum and weight decay, as in `torch.optim.SGD`.
+    Nesterov {
+        /// At least 0 and below 1.
+        momentum: f64,
+        /// L2 penalty: this times the parameter is added to its gradient.
+        weight_decay: f64,
+    },
 }
 
-/// After which batches the prior is recorded; the batches are counted from 0.
+impl Optimiser {
+    /// Checks its values.
+    pub fn check(self) -> Result<()> {
+        let Self::Nesterov { momentum, weight_decay } = self else { return Ok(()) };
+        if !(0.0..1.0).contains(&momentum) {
+            let problem = format!("must be at least 0 and below 1, but is {momentum}");
+            return Err(Error::config("momentum", problem));
+        }
+        if !(weight_decay.is_finite() && weight_decay >= 0.0) {
+            let problem = format!("must be a number of at least 0, but is {weight_decay}");
+            return Err(Error::config("weight_decay", problem));
+        }
+        Ok(())
+    }
+}
+
+/// The batches after which the prior is recorded, counted from 0.
 ///
 /// ```
 /// use shafer_nets::Checkpoints;
@@ -168,14 +191,14 @@ pub enum Optimiser {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checkpoints {
-    /// In each epoch, after every batch whose number in the epoch this divides, and after the last.
+    /// In each epoch: batches 0, n, 2n, ... of the epoch, and the last.
     PerEpoch(usize),
-    /// After every batch whose number in the whole run this divides, and after the last of each epoch.
+    /// Batches 0, n, 2n, ... of the whole training, and the last of each epoch.
     Overall(usize),
 }
 
 impl Checkpoints {
-    /// Whether there is one after this batch of this epoch, when an epoch has so many batches.
+    /// Whether the prior is recorded after this batch of this epoch; an epoch has `batches`.
     pub fn is_at(self, epoch: usize, batch: usize, batches: usize) -> bool {
         let (number, interval) = match self {
             Self::PerEpoch(interval) => (batch, interval),
@@ -191,7 +214,7 @@ impl NetworkConfig {
         self.image[0] * self.image[1]
     }
 
-    /// Whether such networks can be made.
+    /// Checks all values.
     pub fn check(&self) -> Result<()> {
         self.image.iter().try_for_each(|&side| size("image", side))?;
         size("conditions", self.conditions)?;
@@ -208,19 +231,20 @@ impl NetworkConfig {
 }
 
 impl TrainingConfig {
-    /// Whether this training can be done.
+    /// Checks all values.
     pub fn check(&self) -> Result<()> {
         positive("batch_size", self.batch_size)?;
         positive("epochs", self.epochs)?;
         let (Checkpoints::PerEpoch(interval) | Checkpoints::Overall(interval)) = self.checkpoints;
         positive("checkpoints", interval)?;
+        self.optimiser.check()?;
         finite_positive("temperature", f64::from(self.temperature))?;
         finite_positive("learning_rate", self.learning_rate)
     }
 }
 
 impl Config {
-    /// Whether such networks can be made and trained.
+    /// Checks all values, and that network and training fit each other.
     pub fn check(&self) -> Result<()> {
         self.network.check()?;
         self.training.check()?;
@@ -234,7 +258,7 @@ impl Config {
     }
 }
 
-/// The sizes of networks have a bound, so that no product of them overflows.
+/// Sizes are bounded, so that products of them do not overflow.
 pub(crate) fn size(key: &'static str, value: usize) -> Result<()> {
     const LARGEST: usize = 1 << 16;
     if (1..=LARGEST).contains(&value) {

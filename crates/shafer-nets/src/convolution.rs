@@ -7,14 +7,14 @@ use burn::tensor::activation::relu;
 use crate::layers::{Convolution, Initialiser, Linear, Window};
 use crate::{Error, Result};
 
-/// The three windows of the encoder; the decoder has them in reverse.
+/// The three kernels of the encoder, in reverse for the decoder.
 const WINDOWS: [Window; 3] = [
     Window { side: 6, stride: 2, padding: 0 },
     Window { side: 4, stride: 2, padding: 1 },
     Window { side: 2, stride: 2, padding: 1 },
 ];
 
-/// The side of an image after the three convolutions, if the transposed ones lead back to it.
+/// The side of an image after the three convolutions, if the transposed ones restore it.
 fn reduced(side: usize) -> Option<usize> {
     let small = WINDOWS.iter().try_fold(side, |side, window| {
         let room = (side + 2 * window.padding).checked_sub(window.side)?;
@@ -26,15 +26,13 @@ fn reduced(side: usize) -> Option<usize> {
     (restored == side).then_some(small)
 }
 
-/// Whether an image may have this side.
+/// Checks that the decoder restores this side of an image.
 pub(crate) fn check_side(side: usize) -> Result<()> {
     match reduced(side) {
         Some(_) => Ok(()),
         None => Err(Error::config(
             "image",
-            format!(
-                "must have sides that the convolutions lead back to, such as 28, but has {side}"
-            ),
+            format!("must have sides that the decoder restores, such as 28, but has {side}"),
         )),
     }
 }
@@ -61,7 +59,7 @@ impl Encoder {
         Self { convolutions, output }
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub(crate) fn size(
         image: [usize; 2],
         inputs: usize,
@@ -105,7 +103,7 @@ impl Decoder {
         Self { input, deconvolutions, small: [channels[2], rows, columns] }
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub(crate) fn size(image: [usize; 2], channels: [usize; 3], classes: usize) -> usize {
         let after = [1, channels[0], channels[1]];
         let deconvolutions = (0..3).map(|i| Convolution::size(channels[i], after[i], WINDOWS[i]));
@@ -123,7 +121,7 @@ impl Decoder {
     }
 }
 
-/// The number of values that an image comes to after the convolutions.
+/// The number of values after the convolutions.
 fn small_size(image: [usize; 2], channels: usize) -> usize {
     image.iter().map(|&side| reduced(side).unwrap_or(1)).product::<usize>() * channels
 }
@@ -133,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sides_that_come_back() {
+    fn sides_that_the_decoder_restores() {
         assert_eq!(reduced(28), Some(4));
         assert_eq!(reduced(12), Some(2));
         assert_eq!(reduced(27), None);
@@ -141,7 +139,7 @@ mod tests {
         assert!(check_side(28).is_ok());
         assert_eq!(
             check_side(27).unwrap_err().to_string(),
-            "image must have sides that the convolutions lead back to, such as 28, but has 27",
+            "image must have sides that the decoder restores, such as 28, but has 27",
         );
     }
 }

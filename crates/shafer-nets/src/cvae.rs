@@ -1,16 +1,18 @@
-//! A conditional variational autoencoder, trained or not.
+//! A conditional variational autoencoder, and its training.
 
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, sigmoid};
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::config::NetworkConfig;
+use crate::config::{Config, DecoderBias, NetworkConfig, TrainingConfig};
 use crate::diagnosis::Tally;
 use crate::layers::Initialiser;
-use crate::network::{Batch, Network};
-use crate::weights::{Precision, Tensors, host};
-use crate::{Diagnosis, Examples, PriorSnapshot, Result};
+use crate::network::{Inputs, Network, Terms};
+use crate::random::Purpose;
+use crate::training::{Batch, Length, Model, Pass, Plan, Schedule};
+use crate::weights::{Precision, Tensors, host, tensor};
+use crate::{Diagnosis, Examples, PriorSnapshot, Result, cpu};
 
 /// A conditional variational autoencoder with one categorical latent variable.
 ///
@@ -29,48 +31,57 @@ pub struct Cvae {
     network: Network,
 }
 
-/// What the metadata of a file of weights says.
+/// The metadata of a file of weights.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
     cvae: NetworkConfig,
 }
 
-/// How many examples are looked at together, so that memory does not grow with their number.
+/// Examples in a block of an evaluation: memory does not grow with their number.
 const EVALUATED_AT_ONCE: usize = 512;
 
-/// Row by row.
 fn log_probabilities(logits: Tensor<2>) -> Vec<f64> {
     host(log_softmax(logits, 1)).into_iter().map(f64::from).collect()
 }
 
 impl Cvae {
-    /// With the parameters that a training with this seed starts from, if its decoder's biases are random.
+    /// With the initial parameters of a training with this seed and [`DecoderBias::Random`].
     pub fn untrained(config: &NetworkConfig, seed: u64) -> Result<Self> {
         config.check()?;
-        let network = Network::new(config, &mut Initialiser::new(seed));
+        let network = Network::new(config, &mut Initialiser::new(seed, &cpu()));
         Ok(Self::of(config.clone(), &network))
     }
 
-    pub(crate) fn of(config: NetworkConfig, network: &Network) -> Self {
+    fn of(config: NetworkConfig, network: &Network) -> Self {
         Self { config, network: network.valid() }
     }
 
-    /// The shapes of its networks.
+    /// The configuration.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
+    /// Moves the networks to another device.
+    #[must_use]
+    pub fn to(self, device: &Device) -> Self {
+        Self { network: self.network.to_device(device), ..self }
+    }
+
+    fn device(&self) -> Device {
+        self.network.prior().device()
+    }
+
     /// The image of every latent class: `latent_classes x pixels`, from 0 to 1.
     pub fn decode(&self) -> Vec<f32> {
-        let classes = Tensor::eye(self.config.latent_classes, &Device::flex());
+        let classes = Tensor::eye(self.config.latent_classes, &self.device());
         host(sigmoid(self.network.decoder(classes)))
     }
 
-    /// The prior, as the linear layer that the evidence is read from.
+    /// The prior, as the paper's linear layer and its features.
     pub fn prior(&self) -> PriorSnapshot {
         let (weight, bias) = self.network.prior().output();
-        let conditions = Tensor::eye(self.config.conditions, &Device::flex());
+        let conditions = Tensor::eye(self.config.conditions, &self.device());
         PriorSnapshot {
             feature_count: self.config.prior_hidden,
             classes: self.config.latent_classes,
@@ -80,17 +91,18 @@ impl Cvae {
         }
     }
 
-    /// How the posterior uses the latent classes over these examples.
+    /// Measures posterior collapse over these examples.
     pub fn diagnose(&self, examples: Examples<'_>) -> Result<Diagnosis> {
         let NetworkConfig { conditions, latent_classes: classes, .. } = self.config;
         examples.check(self.config.pixels(), conditions)?;
-        let one_hot = Tensor::eye(conditions, &Device::flex());
+        let device = self.device();
+        let one_hot = Tensor::eye(conditions, &device);
         let log_p = log_probabilities(self.network.prior().forward(one_hot));
         let mut tally = Tally::new(conditions, classes);
         let rows: Vec<u32> = (0..examples.len() as u32).collect();
         for rows in rows.chunks(EVALUATED_AT_ONCE) {
-            let batch = Batch::gather(&self.config, &examples, rows);
-            let log_q = log_probabilities(self.network.posterior(&batch));
+            let inputs = Inputs::gather(&self.config, &examples, rows, &device);
+            let log_q = log_probabilities(self.network.posterior(&inputs));
             for (&row, log_q) in rows.iter().zip(log_q.chunks_exact(classes)) {
                 let condition = examples.label(row);
                 tally.add(condition, log_q, &log_p[condition * classes..][..classes]);
@@ -99,18 +111,104 @@ impl Cvae {
         Ok(tally.diagnosis())
     }
 
-    /// The weights as the bytes of a safetensors file, named and laid out as PyTorch has them.
+    /// The weights as the bytes of a safetensors file, with PyTorch's names and layout.
     pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
         let description = Description { cvae: self.config.clone() };
         Tensors::of(&self.network).to_bytes(precision, &description)
     }
 
-    /// From the bytes of such a file.
+    /// Loads the bytes of [`to_safetensors`](Self::to_safetensors), on the CPU.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
         let (tensors, Description { cvae: config }) = Tensors::from_bytes(bytes)?;
         config.check()?;
-        let make = || Network::new(&config, &mut Initialiser::new(0));
+        let make = || Network::new(&config, &mut Initialiser::new(0, &cpu()));
         let network = tensors.into_network(Network::size(&config), make)?;
         Ok(Self::of(config, &network))
+    }
+}
+
+/// The terms of the evidence lower bound, in nats: means over the images of a batch or an epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Losses {
+    /// The negative log-likelihood of the pixels.
+    pub reconstruction: f64,
+    /// KL(q || p).
+    pub kl: f64,
+}
+
+impl crate::training::Losses for Losses {
+    fn total(&self) -> f64 {
+        self.reconstruction + self.kl
+    }
+
+    fn add(&mut self, batch: &Self) {
+        self.reconstruction += batch.reconstruction;
+        self.kl += batch.kl;
+    }
+
+    fn mean(&self, images: usize) -> Self {
+        let by = 1.0 / images as f64;
+        Self { reconstruction: self.reconstruction * by, kl: self.kl * by }
+    }
+}
+
+impl Model for Cvae {
+    type Config = Config;
+    type Examples<'a> = Examples<'a>;
+    type Losses = Losses;
+    type Network = Network;
+
+    fn check(config: &Config, examples: &Examples<'_>) -> Result<()> {
+        config.check()?;
+        examples.check(config.network.pixels(), config.network.conditions)
+    }
+
+    fn plan(config: &Config) -> Plan {
+        let TrainingConfig { batch_size, epochs, optimiser, learning_rate, .. } = config.training;
+        Plan {
+            batch_size,
+            length: Length::Epochs(epochs),
+            optimiser,
+            learning_rate: Schedule::Constant(learning_rate),
+            gradient_norm: None,
+        }
+    }
+
+    fn network(config: &Config, examples: &Examples<'_>, init: &mut Initialiser) -> Network {
+        let mut network = Network::new(&config.network, init);
+        if config.training.decoder_bias == DecoderBias::MeanImage {
+            network.set_decoder_bias(examples.mean_log_odds());
+        }
+        network
+    }
+
+    fn pass(
+        config: &Config,
+        examples: &Examples<'_>,
+        network: &Network,
+        batch: &Batch<'_>,
+    ) -> Result<Pass<Self>> {
+        let inputs = Inputs::gather(&config.network, examples, batch.rows, batch.device);
+        let shape = [batch.rows.len(), config.network.latent_classes];
+        let mut random = batch.random(Purpose::Noise);
+        let noise = (0..shape[0] * shape[1]).map(|_| random.gumbel()).collect();
+        let noise = tensor(noise, shape, batch.device);
+        let Terms { reconstruction, kl } =
+            network.terms(&inputs, noise, config.training.temperature);
+        let weight = config.training.objective.kl_weight(batch.rows.len());
+        let loss = reconstruction.clone() + kl.clone().mul_scalar(weight);
+        let sum = |sum: Tensor<1>| f64::from(host(sum.inner())[0]);
+        let losses = Losses { reconstruction: sum(reconstruction), kl: sum(kl) };
+        Ok(Pass::new(loss, losses))
+    }
+
+    fn trained(config: &Config, network: &Network) -> Self {
+        Self::of(config.network.clone(), network)
+    }
+
+    fn extended(mut saved: Config, to: &Config) -> Config {
+        saved.training.epochs = to.training.epochs;
+        saved
     }
 }

@@ -1,32 +1,32 @@
-//! Whether the latent variable carries anything: posterior collapse, measured.
+//! Posterior collapse.
 
 use serde::{Deserialize, Serialize};
 
-/// How the posterior `q(z|x,y)` uses the latent classes, over a set of examples.
+/// How the posterior `q(z|x,y)` uses the latent classes over a set of examples.
 ///
 /// A collapsed posterior ignores the image: `q(z|x,y)` is the same for every `x`, KL(q || p) goes to 0, and
-/// often a single class is left. Such a run has nothing to sparsify, and should be counted apart.
+/// often a single class is left. Such a training has nothing to sparsify and is counted separately.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Diagnosis {
     /// The mean of KL(q || p), in nats.
     pub kl: f64,
-    /// What the latent class tells about the image beyond the condition, `I(z; x | y)`, in nats. It is at
-    /// most `kl`, and 0 exactly when the posterior ignores the image.
+    /// The mutual information of latent class and image given the condition, `I(z; x | y)`, in nats. It is
+    /// at most `kl`, and 0 exactly if the posterior ignores the image.
     pub information: f64,
     /// For each class, the share of the examples whose most probable class it is.
     pub shares: Vec<f64>,
 }
 
 impl Diagnosis {
-    /// Below so many nats, the posterior counts as collapsed. A binary distinction that one image in a
-    /// hundred makes is worth 0.056 nats.
+    /// A posterior whose information, in nats, is below this has collapsed. For comparison: a class that
+    /// one image in a hundred has is worth 0.056 nats.
     pub const COLLAPSE: f64 = 0.05;
 
-    /// Classes that are the most probable for fewer examples than this share count as unused.
+    /// Classes with a smaller share count as unused.
     pub const UNUSED: f64 = 0.001;
 
-    /// Whether the latent class tells next to nothing about the image.
+    /// Whether the information is below [`COLLAPSE`](Self::COLLAPSE).
     pub fn collapsed(&self) -> bool {
         self.information < Self::COLLAPSE
     }
@@ -37,7 +37,7 @@ impl Diagnosis {
     }
 }
 
-/// The sums that a [`Diagnosis`] is made of.
+/// Accumulates a [`Diagnosis`].
 #[derive(Debug)]
 pub(crate) struct Tally {
     classes: usize,
@@ -59,7 +59,7 @@ impl Tally {
         }
     }
 
-    /// Adds an example: its condition, and the logarithms of `q` and of the condition's `p`.
+    /// Adds an example: its condition, `ln q`, and `ln p` of the condition.
     pub(crate) fn add(&mut self, condition: usize, log_q: &[f64], log_p: &[f64]) {
         let (count, sums) = &mut self.conditions[condition];
         *count += 1.0;

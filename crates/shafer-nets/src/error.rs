@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What was wrong, and what to do: one line.
+/// An error; its message is one line: what is wrong, where, and what to do.
 ///
 /// ```
 /// use shafer_nets::Examples;
@@ -13,26 +13,26 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A value of a configuration breaks a rule.
+    /// A configuration value is invalid.
     Config {
         /// The key.
         key: &'static str,
-        /// The rule, as the end of a sentence, and what was found.
+        /// The rule that it breaks, as the end of a sentence that starts with the key.
         problem: String,
     },
-    /// The examples do not fit each other, or the network.
+    /// Data is invalid, or does not fit the network.
     Data {
-        /// Which part of them.
+        /// Which part of the data.
         what: &'static str,
-        /// What does not fit.
+        /// The problem.
         problem: String,
     },
-    /// Bytes are not what was saved.
+    /// A file of weights or of a training cannot be used.
     Format {
-        /// What is wrong with them.
+        /// The problem.
         problem: String,
     },
-    /// The loss is no number any more.
+    /// The loss is not finite.
     Diverged {
         /// The epoch, counted from 0.
         epoch: usize,
@@ -74,5 +74,5 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A result whose error is [`Error`].
+/// A result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;

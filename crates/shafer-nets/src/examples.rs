@@ -1,12 +1,12 @@
 //! Images with labels, and their order in training.
 
 use crate::random::{Purpose, Random};
+use crate::training::Dataset;
 use crate::{Error, Result};
 
-/// Images of bytes, each with a label: what a network is trained on or measured with.
+/// Images of bytes with labels.
 ///
-/// The bytes are borrowed. A batch is gathered from them when it is its turn, so that many trainings can
-/// share one copy of a data set.
+/// The bytes are borrowed, so that many trainings share one copy of a data set.
 ///
 /// ```
 /// use shafer_nets::Examples;
@@ -24,10 +24,10 @@ pub struct Examples<'a> {
 }
 
 impl<'a> Examples<'a> {
-    /// One label for every image of so many pixels, which follow one another.
+    /// Images of `pixels_per_image` bytes, one after the other, with one label each.
     pub fn new(pixels: &'a [u8], labels: &'a [u8], pixels_per_image: usize) -> Result<Self> {
         if labels.is_empty() || pixels_per_image == 0 {
-            return Err(Error::data("labels", "there is not a single example"));
+            return Err(Error::data("labels", "must not be empty"));
         }
         let count = labels.len();
         if u32::try_from(count).is_err() {
@@ -51,7 +51,7 @@ impl<'a> Examples<'a> {
         self.labels.len()
     }
 
-    /// There is always an example.
+    /// Always `false`.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -61,7 +61,7 @@ impl<'a> Examples<'a> {
         self.width
     }
 
-    /// Whether images have so many pixels, and labels are below a bound.
+    /// Checks the size of the images, and that all labels are below `labels`.
     pub(crate) fn check(&self, pixels: usize, labels: usize) -> Result<()> {
         if self.width != pixels {
             return Err(Error::data(
@@ -74,15 +74,14 @@ impl<'a> Examples<'a> {
             Some(row) => Err(Error::data(
                 "labels",
                 format!(
-                    "that of example {row} is {}, but must be below {labels}",
+                    "example {row} has {}, but labels must be below {labels}",
                     self.labels[row],
                 ),
             )),
         }
     }
 
-    /// The log-odds of the mean of each pixel over all examples, which is taken to be at least 0.001 from
-    /// 0 and from 1.
+    /// The log-odds of the mean image, clamped to probabilities from 0.001 to 0.999.
     pub(crate) fn mean_log_odds(&self) -> Vec<f32> {
         let mut sums = vec![0_u64; self.width];
         for image in self.pixels.chunks_exact(self.width) {
@@ -98,13 +97,13 @@ impl<'a> Examples<'a> {
         sums.into_iter().map(log_odds).collect()
     }
 
-    /// The pixels of one example, as numbers from 0 to 1.
+    /// The pixels of one example, from 0 to 1.
     pub(crate) fn image(&self, row: u32) -> impl Iterator<Item = f32> + use<'a> {
         let image = &self.pixels[row as usize * self.width..][..self.width];
         image.iter().map(|&pixel| f32::from(pixel) / 255.0)
     }
 
-    /// Those of several.
+    /// The pixels of several examples, from 0 to 1.
     pub(crate) fn units(&self, rows: &[u32]) -> Vec<f32> {
         let mut units = Vec::with_capacity(rows.len() * self.width);
         for &row in rows {
@@ -113,7 +112,7 @@ impl<'a> Examples<'a> {
         units
     }
 
-    /// A row for each of these examples, with a 1 at its label.
+    /// The labels of several examples, one-hot.
     pub(crate) fn one_hot(&self, rows: &[u32], labels: usize) -> Vec<f32> {
         let mut one_hot = vec![0.0; rows.len() * labels];
         for (&row, one_hot) in rows.iter().zip(one_hot.chunks_exact_mut(labels)) {
@@ -126,9 +125,14 @@ impl<'a> Examples<'a> {
     pub(crate) fn label(&self, row: u32) -> usize {
         usize::from(self.labels[row as usize])
     }
+}
 
-    /// A number that other examples have with a probability of 2^-64.
-    pub(crate) fn fingerprint(&self) -> u64 {
+impl Dataset for Examples<'_> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn fingerprint(&self) -> u64 {
         let mut fingerprint = Fingerprint::new(self.width);
         for bytes in [self.pixels, self.labels] {
             let mut words = bytes.chunks_exact(8);
@@ -143,7 +147,7 @@ impl<'a> Examples<'a> {
     }
 }
 
-/// A hash of examples: FNV-1a, by words instead of bytes.
+/// A hash of examples: FNV-1a over words instead of bytes.
 pub(crate) struct Fingerprint(u64);
 
 impl Fingerprint {
@@ -160,7 +164,7 @@ impl Fingerprint {
     }
 }
 
-/// Batch after batch, in an order that is drawn anew for each epoch.
+/// The sequence of batches. Every epoch has its own random order.
 #[derive(Clone, Debug)]
 pub(crate) struct Batches {
     seed: u64,
@@ -176,7 +180,7 @@ impl Batches {
         Self::at(seed, examples, batch_size, 0, 0)
     }
 
-    /// As if so many epochs, and so many batches of the next, had been used.
+    /// At a position: a function of its arguments.
     pub(crate) fn at(
         seed: u64,
         examples: usize,
@@ -204,7 +208,7 @@ impl Batches {
         self.batch
     }
 
-    /// The number of the next batch in the whole run.
+    /// The number of the next batch in the whole training.
     pub(crate) fn iteration(&self) -> u64 {
         self.epoch as u64 * self.per_epoch() as u64 + self.batch as u64
     }
@@ -215,7 +219,7 @@ impl Batches {
         &self.order[start..self.order.len().min(start + self.batch_size)]
     }
 
-    /// Goes on to the batch after the next.
+    /// Skips the next batch.
     pub(crate) fn advance(&mut self) {
         self.batch += 1;
         if self.batch == self.per_epoch() {
@@ -260,12 +264,12 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn errors_name_what_does_not_fit() {
         let examples = Examples::new(&[0; 8], &[0, 3], 4).unwrap();
         assert!(examples.check(4, 4).is_ok());
         assert_eq!(
             examples.check(4, 3).unwrap_err().to_string(),
-            "labels: that of example 1 is 3, but must be below 3",
+            "labels: example 1 has 3, but labels must be below 3",
         );
         assert_eq!(
             examples.check(9, 4).unwrap_err().to_string(),
@@ -275,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_tell_examples_apart() {
+    fn fingerprints_distinguish_examples() {
         let pixels: Vec<u8> = (0..=255).collect();
         let of = |pixels: &[u8], labels: &[u8]| {
             Examples::new(pixels, labels, pixels.len() / labels.len()).unwrap().fingerprint()

@@ -1,7 +1,7 @@
-//! The layers that the networks are made of.
+//! Layers.
 //!
-//! burn has layers of its own. These differ in what they start from: every parameter is uniform within
-//! `1 / sqrt(fan_in)` of 0, as in the paper's experiments, and drawn from a stream of its own.
+//! They differ from burn's in their initial values: every parameter is uniform within `1 / sqrt(fan_in)` of
+//! 0, as in the paper's experiments, and has its own stream of random numbers.
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
@@ -11,32 +11,47 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::random::{Purpose, Random};
 
-/// The initial values of a network's parameters.
+/// Draws the initial values of a network's parameters.
 #[derive(Debug)]
-pub(crate) struct Initialiser {
+pub struct Initialiser {
     seed: u64,
     drawn: u64,
     device: Device,
 }
 
 impl Initialiser {
-    /// For parameters that are to be trained.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, drawn: 0, device: Device::flex().autodiff() }
+    /// Parameters will be on this device, with gradients.
+    pub fn new(seed: u64, device: &Device) -> Self {
+        Self { seed, drawn: 0, device: device.clone().autodiff() }
     }
 
-    /// Uniform within `1 / sqrt(fan_in)` of 0.
-    pub(crate) fn uniform<const D: usize>(
+    /// The device of the parameters, with gradients.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// A parameter that is uniform within `1 / sqrt(fan_in)` of 0.
+    pub fn uniform<const D: usize>(
         &mut self,
         shape: [usize; D],
         fan_in: usize,
     ) -> Param<Tensor<D>> {
+        self.within(shape, 1.0 / (fan_in as f32).sqrt())
+    }
+
+    /// A parameter that is uniform within `bound` of 0.
+    pub fn within<const D: usize>(&mut self, shape: [usize; D], bound: f32) -> Param<Tensor<D>> {
         let mut random = Random::new(self.seed, Purpose::Parameters, self.drawn);
         self.drawn += 1;
-        let bound = 1.0 / (fan_in as f32).sqrt();
         let count = shape.iter().product();
         let values: Vec<f32> = (0..count).map(|_| bound * (2.0 * random.uniform() - 1.0)).collect();
         Param::from_data(TensorData::new(values, shape), &self.device)
+    }
+
+    /// State that is saved with the parameters, but not changed by the optimiser.
+    pub fn state<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Param<Tensor<D>> {
+        let state = Param::from_data(TensorData::new(values, shape), &self.device);
+        state.set_require_grad(false)
     }
 }
 
@@ -56,9 +71,14 @@ impl Linear {
         }
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub(crate) fn size(inputs: usize, outputs: usize) -> usize {
         (inputs + 1) * outputs
+    }
+
+    /// Where its parameters are.
+    pub(crate) fn device(&self) -> Device {
+        self.bias.val().device().inner()
     }
 
     pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
@@ -68,7 +88,7 @@ impl Linear {
 
 /// Two linear layers with a ReLU between them.
 #[derive(Module, Debug)]
-pub(crate) struct Perceptron {
+pub struct Perceptron {
     hidden: Linear,
     output: Linear,
 }
@@ -86,7 +106,7 @@ impl Perceptron {
         }
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub(crate) fn size(inputs: usize, hidden: usize, outputs: usize) -> usize {
         Linear::size(inputs, hidden) + Linear::size(hidden, outputs)
     }
@@ -100,23 +120,28 @@ impl Perceptron {
         relu(self.hidden.forward(x))
     }
 
-    /// Has the last layer start from these biases.
+    /// Replaces the biases of the last layer.
     pub(crate) fn set_output_bias(&mut self, bias: Vec<f32>) {
         let shape = [bias.len()];
-        let device = self.output.bias.val().device();
+        let device = self.output.device().autodiff();
         self.output.bias = Param::from_data(TensorData::new(bias, shape), &device);
     }
 
-    /// The last layer.
+    /// Where its parameters are.
+    pub(crate) fn device(&self) -> Device {
+        self.output.device()
+    }
+
+    /// Weights and biases of the last layer.
     pub(crate) fn output(&self) -> (Tensor<2>, Tensor<1>) {
         (self.output.weight.val(), self.output.bias.val())
     }
 }
 
-/// A two-dimensional convolution, or the transpose of one, which enlarges an image.
+/// A two-dimensional convolution, or a transposed one.
 #[derive(Module, Debug)]
 pub(crate) struct Convolution {
-    /// Outputs x inputs x rows x columns; inputs x outputs x rows x columns of a transposed one.
+    /// Outputs x inputs x rows x columns; inputs x outputs x rows x columns if transposed.
     weight: Param<Tensor<4>>,
     bias: Param<Tensor<1>>,
     #[module(skip)]
@@ -125,7 +150,7 @@ pub(crate) struct Convolution {
     transposed: bool,
 }
 
-/// The square that a convolution sees at once, and how it moves.
+/// The kernel of a convolution: square.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) side: usize,
@@ -160,7 +185,7 @@ impl Convolution {
         window: Window,
         transposed: bool,
     ) -> Self {
-        // Also where this is transposed, as in PyTorch: the fan-in is that of the convolution.
+        // Also if transposed, as in PyTorch: the fan-in is that of the convolution.
         let fan_in = channels[1] * window.side * window.side;
         let shape = [channels[0], channels[1], window.side, window.side];
         Self {
@@ -171,7 +196,7 @@ impl Convolution {
         }
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub(crate) fn size(inputs: usize, outputs: usize, window: Window) -> usize {
         (inputs * window.side * window.side + 1) * outputs
     }

@@ -2,16 +2,18 @@
 //!
 //! Tensors in, tensors out: this crate knows no data set and no path. It has the conditional
 //! variational autoencoders of the paper's section 3.1.1 and appendices C to G ([`Cvae`]: perceptrons or
-//! convolutions around one categorical latent variable), their training ([`Trainer`]), and a classifier
-//! that judges what they generate ([`Classifier`]); and the predictor of pedestrians of section 3.2
-//! ([`behaviour`]). They run on burn, on the CPU.
+//! convolutions around one categorical latent variable), a classifier that judges generated images
+//! ([`Classifier`]), and the trajectory predictor for pedestrians of section 3.2 ([`behaviour`]). One
+//! [`Trainer`] trains all of them. They run on burn, on the CPU or on a GPU.
 //!
 //! # Example
 //!
-//! A training on two kinds of tiny images, killed half-way and resumed:
+//! A training on two kinds of tiny images, stopped half-way and resumed:
 //!
 //! ```
-//! use shafer_nets::{Architecture, Config, Examples, NetworkConfig, TrainingConfig, Trainer};
+//! use shafer_nets::{
+//!     Architecture, Config, Cvae, Examples, NetworkConfig, Trainer, TrainingConfig, cpu,
+//! };
 //!
 //! let pixels: Vec<u8> = (0..96).flat_map(|i| [if i % 2 == 1 { 250 } else { 10 }; 16]).collect();
 //! let conditions: Vec<u8> = (0..96).map(|i| i % 2).collect();
@@ -26,62 +28,79 @@
 //!     training: TrainingConfig { batch_size: 32, epochs: 2, ..TrainingConfig::default() },
 //! };
 //!
-//! let mut trainer = Trainer::new(&config, examples, 7)?;
+//! let mut trainer = Trainer::<Cvae>::new(&config, examples, 7, &cpu())?;
 //! while let Some(step) = trainer.step()? {
-//!     if step.checkpoint {
-//!         let prior = trainer.prior_snapshot(); // W, b and phi of every condition.
+//!     if config.training.checkpoints.is_at(step.epoch, step.batch, trainer.batches_per_epoch()) {
+//!         let prior = trainer.model().prior(); // W, b and phi of every condition.
 //!         assert_eq!(prior.logits(0)?.len(), 3);
 //!     }
-//!     if step.epoch == 0 && step.batch == 1 {
-//!         break; // Killed,
+//!     if step.iteration == 1 {
+//!         break; // Stopped,
 //!     }
 //! }
 //! let saved = trainer.save()?;
-//! let mut trainer = Trainer::resume(&config, examples, 7, &saved)?; // and resumed.
-//! while let Some(epoch) = trainer.run_epoch()? {
-//!     assert!(epoch.losses.reconstruction > 0.0);
+//! let mut trainer = Trainer::<Cvae>::resume(&config, examples, 7, &cpu(), &saved)?; // and resumed.
+//! while let Some(losses) = trainer.run_epoch()? {
+//!     assert!(losses.reconstruction > 0.0);
 //! }
 //!
-//! let cvae = trainer.cvae();
+//! let cvae = trainer.model();
 //! assert_eq!(cvae.decode().len(), 3 * 16); // The image of every latent class.
 //! let diagnosis = cvae.diagnose(examples)?;
 //! assert!(diagnosis.information <= diagnosis.kl + 1e-6);
 //! # Ok::<(), shafer_nets::Error>(())
 //! ```
 //!
-//! # What is here
+//! # Contents
 //!
 //! | for | items |
 //! |---|---|
-//! | configuration | [`Config`]: [`NetworkConfig`] ([`Architecture`]) and [`TrainingConfig`] ([`DecoderBias`], [`Objective`], [`Optimiser`], [`Checkpoints`]) |
-//! | data | [`Examples`]: images of bytes with labels, borrowed |
-//! | training | [`Trainer`]; [`Step`], [`Epoch`], [`Losses`], [`Checkpoint`] |
-//! | what was trained | [`Cvae`]; [`PriorSnapshot`]: the paper's linear layer and its features; [`Precision`] of stored weights |
-//! | posterior collapse | [`Diagnosis`] |
+//! | autoencoders | [`Cvae`], [`Losses`], [`PriorSnapshot`]: the paper's linear layer and its features; [`Diagnosis`] of posterior collapse |
+//! | their configuration | [`Config`]: [`NetworkConfig`] ([`Architecture`]) and [`TrainingConfig`] ([`DecoderBias`], [`Objective`], [`Optimiser`], [`Checkpoints`]) |
 //! | judging images | [`Classifier`], [`ClassifierConfig`] |
-//! | where pedestrians go | [`behaviour`]: a predictor, its training and its metrics |
-//! | what can go wrong | [`Error`], [`Result`] |
+//! | images as grids of codes | [`vqvae`]; [`ColourImages`], [`ByteImages`] |
+//! | judging such images | [`wide_residual`] |
+//! | pedestrians | [`behaviour`]: a predictor and its metrics |
+//! | data | [`Examples`]: images of bytes with labels, borrowed |
+//! | training | [`Trainer`], [`Step`]; [`training::Model`] for a network of your own |
+//! | devices | [`device()`], [`cpu`], [`Device`] |
+//! | files | [`Precision`] of stored weights |
+//! | errors | [`Error`], [`Result`] |
 //!
-//! # Same seed, same bits
+//! # Reproducibility
 //!
-//! Every random number is a function of the seed, its purpose and its position (the layer, the epoch
-//! or the iteration), so there is no generator whose state could be lost. A training uses one thread.
-//! Many of them can run side by side, on as many threads as there are cores: that is the faster use of a
-//! machine at these sizes, and it changes no result. Another processor may round otherwise.
+//! On the CPU, the same seed gives the same bits. Every random number is a function of the seed, its
+//! purpose and its position (the layer, the epoch or the iteration), so there is no generator whose state
+//! could be lost. Small networks are trained on one thread, and many trainings can run side by side, one for
+//! each core. Networks of convolutions ([`vqvae`], [`wide_residual`]) use the threads of the current rayon
+//! pool: `ThreadPool::install` limits them. The number of threads changes no result. Another processor may
+//! round differently. [`device()`] says what holds on a GPU.
 //!
 //! # Speed
 //!
 //! `bench/training/run` times a training step beside PyTorch's. About two thirds of it are matrix
-//! products. The loss, the recurrent cells and the optimisers are fused: one loop over memory each, in `fused/`, instead of
-//! a chain of tensor operations. A program that trains should use an allocator that keeps its memory,
-//! such as mimalloc: tensors come and go in every step.
+//! products. The loss, the recurrent cells and the optimisers are fused: one loop over memory each instead
+//! of a chain of tensor operations. A program that trains should use an allocator that keeps its memory,
+//! such as mimalloc, since every step allocates and frees tensors.
+//!
+//! # Features
+//!
+//! `gpu` adds the device `gpu`: burn's wgpu backend on Vulkan. It is off by default: 110 more crates, and
+//! 25 minutes of CPU time to compile. `cargo xtask gpu` tests it.
 
 pub mod behaviour;
+pub mod training;
+pub mod vqvae;
+pub mod wide_residual;
 
+mod batch_norm;
+mod channels_last;
 mod classifier;
+mod colour_images;
 mod config;
 mod convolution;
 mod cvae;
+mod device;
 mod diagnosis;
 mod error;
 mod examples;
@@ -92,18 +111,21 @@ mod optimiser;
 mod prior;
 mod random;
 mod recurrent;
-mod trainer;
+mod schedule;
 mod weights;
 
+pub use burn::tensor::Device;
 pub use classifier::{Classifier, ClassifierConfig};
+pub use colour_images::{ByteImages, ColourImages};
 pub use config::{
     Architecture, Checkpoints, Config, DecoderBias, NetworkConfig, Objective, Optimiser,
     TrainingConfig,
 };
-pub use cvae::Cvae;
+pub use cvae::{Cvae, Losses};
+pub use device::{cpu, device};
 pub use diagnosis::Diagnosis;
 pub use error::{Error, Result};
 pub use examples::Examples;
 pub use prior::PriorSnapshot;
-pub use trainer::{Checkpoint, Epoch, Losses, Step, Trainer};
+pub use training::{Step, Trainer};
 pub use weights::Precision;

@@ -1,18 +1,19 @@
-//! The three networks of a conditional variational autoencoder, and one pass through them.
+//! The three networks of a conditional variational autoencoder, and their forward pass.
 
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, softmax};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use crate::config::{Architecture, NetworkConfig};
 use crate::convolution::{Decoder, Encoder};
 use crate::examples::Examples;
 use crate::fused::{bernoulli_nll, without_traces};
 use crate::layers::{Initialiser, Perceptron};
+use crate::weights::tensor;
 
 /// The posterior `q(z|x,y)`, the prior `p(z|y)` and the decoder `p(x|z)`.
 #[derive(Module, Debug)]
-pub(crate) struct Network {
+pub struct Network {
     posterior: Posterior,
     prior: Perceptron,
     decoder: Generator,
@@ -30,7 +31,7 @@ enum Generator {
     Convolutional(Decoder),
 }
 
-/// The two terms of the evidence lower bound, summed over a batch.
+/// The terms of the evidence lower bound, summed over a batch.
 #[derive(Debug)]
 pub(crate) struct Terms {
     /// The negative log-likelihood of the pixels, given a sample of the latent class.
@@ -68,15 +69,15 @@ impl Network {
         Self { posterior, prior, decoder }
     }
 
-    /// Has the decoder start from these logits of the pixels, if it is a perceptron: a convolution has no
-    /// bias for each pixel.
+    /// Sets the biases of the decoder's last layer to these logits of the pixels, if it is a perceptron: a
+    /// convolution has no bias for each pixel.
     pub(crate) fn set_decoder_bias(&mut self, logits: Vec<f32>) {
         if let Generator::Mlp(network) = &mut self.decoder {
             network.set_output_bias(logits);
         }
     }
 
-    /// The number of parameters that [`new`](Self::new) makes.
+    /// The number of parameters.
     pub(crate) fn size(config: &NetworkConfig) -> usize {
         let NetworkConfig { image, conditions, latent_classes: classes, prior_hidden, .. } =
             *config;
@@ -96,14 +97,14 @@ impl Network {
     }
 
     /// The logits of q.
-    pub(crate) fn posterior(&self, batch: &Batch) -> Tensor<2> {
+    pub(crate) fn posterior(&self, inputs: &Inputs) -> Tensor<2> {
         match &self.posterior {
-            Posterior::Mlp(network) => network.forward(batch.input.clone()),
+            Posterior::Mlp(network) => network.forward(inputs.input.clone()),
             Posterior::Convolutional(network) => {
-                let [rows, columns] = batch.image;
-                let [examples, width] = batch.input.dims();
+                let [rows, columns] = inputs.image;
+                let [examples, width] = inputs.input.dims();
                 let channels = width / (rows * columns);
-                network.forward(batch.input.clone().reshape([examples, channels, rows, columns]))
+                network.forward(inputs.input.clone().reshape([examples, channels, rows, columns]))
             }
         }
     }
@@ -121,32 +122,37 @@ impl Network {
         }
     }
 
-    /// One pass over a batch, with this Gumbel noise.
-    pub(crate) fn terms(&self, batch: &Batch, noise: Tensor<2>, temperature: f32) -> Terms {
-        let posterior = without_traces(self.posterior(batch));
-        let prior = self.prior.forward(batch.conditions.clone());
+    /// The forward pass over a batch, with this Gumbel noise.
+    pub(crate) fn terms(&self, inputs: &Inputs, noise: Tensor<2>, temperature: f32) -> Terms {
+        let posterior = without_traces(self.posterior(inputs));
+        let prior = self.prior.forward(inputs.conditions.clone());
         let z = without_traces(softmax((posterior.clone() + noise).div_scalar(temperature), 1));
-        let reconstruction = bernoulli_nll(self.decoder(z), batch.target());
+        let reconstruction = bernoulli_nll(self.decoder(z), inputs.target());
         let log_q = log_softmax(posterior, 1);
         let kl = (log_q.clone().exp() * (log_q - log_softmax(prior, 1))).sum();
         Terms { reconstruction, kl }
     }
 }
 
-/// What goes into the networks.
+/// The inputs of the networks for a batch.
 #[derive(Debug)]
-pub(crate) struct Batch {
-    /// For each example its pixels, from 0 to 1, and behind them its condition: one number for each value
-    /// that it can have, or as many numbers as there are pixels for a convolution.
+pub(crate) struct Inputs {
+    /// For each example its pixels, from 0 to 1, followed by its one-hot condition; for a convolution each
+    /// of its values is repeated to a constant channel.
     input: Tensor<2>,
     /// The conditions, one-hot.
     conditions: Tensor<2>,
     image: [usize; 2],
 }
 
-impl Batch {
-    /// Of these examples. They have been checked against the configuration.
-    pub(crate) fn gather(config: &NetworkConfig, examples: &Examples<'_>, rows: &[u32]) -> Self {
+impl Inputs {
+    /// The examples have been checked against the configuration.
+    pub(crate) fn gather(
+        config: &NetworkConfig,
+        examples: &Examples<'_>,
+        rows: &[u32],
+        device: &Device,
+    ) -> Self {
         let pixels = config.pixels();
         let copies = match config.architecture {
             Architecture::Mlp { .. } => 1,
@@ -161,13 +167,9 @@ impl Batch {
                 input.extend(std::iter::repeat_n(condition, copies));
             }
         }
-        let device = Device::flex();
         Self {
-            input: Tensor::from_data(TensorData::new(input, [rows.len(), width]), &device),
-            conditions: Tensor::from_data(
-                TensorData::new(conditions, [rows.len(), config.conditions]),
-                &device,
-            ),
+            input: tensor(input, [rows.len(), width], device),
+            conditions: tensor(conditions, [rows.len(), config.conditions], device),
             image: config.image,
         }
     }

@@ -1,129 +1,144 @@
-//! The rules that change the parameters.
+//! Optimisers: the rules that change the parameters, and their state.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Device, Gradients, Tensor};
+use burn::tensor::{Gradients, Tensor};
 
 use crate::Result;
 use crate::config::Optimiser;
-use crate::fused::{AdamStep, adam, sgd};
-use crate::weights::{Stored, Tensors, host, parameters};
+use crate::fused::{AdamStep, NesterovStep, adam, nesterov, sgd};
+use crate::weights::{Stored, Tensors, host, parameters, tensor};
 
-/// An optimiser in the middle of its work.
+/// An optimiser and its state.
 #[derive(Debug)]
 pub(crate) struct Descent {
     rule: Optimiser,
-    learning_rate: f64,
     steps: u64,
-    /// Adam's two moments of each parameter, in the order in which a module visits them.
-    moments: Vec<[Tensor<1>; 2]>,
+    /// The state of each trained parameter, in the order in which a module visits them: Adam's two
+    /// moments, or the velocity.
+    state: Vec<Vec<Tensor<1>>>,
 }
 
 impl Descent {
-    pub(crate) fn new(rule: Optimiser, learning_rate: f64) -> Self {
-        Self { rule, learning_rate, steps: 0, moments: Vec::new() }
+    pub(crate) fn new(rule: Optimiser) -> Self {
+        Self { rule, steps: 0, state: Vec::new() }
     }
 
-    /// The size of the steps from now on.
-    pub(crate) fn set_learning_rate(&mut self, learning_rate: f64) {
-        self.learning_rate = learning_rate;
-    }
-
-    /// Takes one step.
-    pub(crate) fn step<N: Module>(&mut self, network: N, gradients: Gradients) -> N {
-        self.scaled(network, gradients, None)
-    }
-
-    /// Takes one step along a gradient that is at most so long, over all parameters; a longer one is
-    /// shortened to that.
-    pub(crate) fn clipped<N: Module>(
+    /// Takes one step, along a gradient whose global norm is clipped to `longest`.
+    pub(crate) fn step<N: Module>(
         &mut self,
         network: N,
         gradients: Gradients,
-        longest: f64,
+        learning_rate: f64,
+        longest: Option<f64>,
     ) -> N {
-        let mut norm = Norm { gradients: &gradients, squares: 0.0 };
-        network.visit(&mut norm);
-        let length = norm.squares.sqrt();
-        let scale = (length > longest).then(|| (longest / length) as f32);
-        self.scaled(network, gradients, scale)
-    }
-
-    fn scaled<N: Module>(&mut self, network: N, gradients: Gradients, scale: Option<f32>) -> N {
+        let scale = longest.and_then(|longest| {
+            let mut norm = Norm { gradients: &gradients, squares: 0.0 };
+            network.visit(&mut norm);
+            let length = norm.squares.sqrt();
+            (length > longest).then(|| (longest / length) as f32)
+        });
         self.steps += 1;
-        // The moments are handed over, not lent, so that they can be changed in place.
+        // The state is moved rather than borrowed, so that it can be changed in place.
         let mut step = Step {
             rule: self.rule,
-            learning_rate: self.learning_rate,
-            adam: AdamStep::new(self.learning_rate, self.steps),
+            learning_rate,
+            steps: self.steps,
             gradients,
             scale,
-            before: std::mem::take(&mut self.moments).into_iter(),
+            before: std::mem::take(&mut self.state).into_iter(),
             after: Vec::new(),
         };
         let network = network.map(&mut step);
-        self.moments = step.after;
+        self.state = step.after;
         network
     }
 
-    /// Adds what it remembers of each parameter.
+    /// The names of a parameter's state in a file.
+    fn names(&self, parameter: &str) -> Vec<String> {
+        let kinds: &[&str] = match self.rule {
+            Optimiser::Sgd => &[],
+            Optimiser::Adam => &["adam.first", "adam.second"],
+            Optimiser::Nesterov { .. } => &["nesterov.velocity"],
+        };
+        kinds.iter().map(|kind| format!("{kind}.{parameter}")).collect()
+    }
+
+    /// Adds its state to the tensors of a file.
     pub(crate) fn save<N: Module>(&self, network: &N, tensors: &mut Tensors) {
-        for ((parameter, _), moments) in parameters(network).into_iter().zip(&self.moments) {
-            for (name, moment) in moment_names(&parameter).into_iter().zip(moments) {
-                let values = host(moment.clone());
-                tensors.insert(name, Stored { shape: vec![values.len()], values });
+        let trained = parameters(network).into_iter().filter(|(_, stored)| stored.trained);
+        for ((parameter, _), state) in trained.zip(&self.state) {
+            for (name, tensor) in self.names(&parameter).into_iter().zip(state) {
+                let values = host(tensor.clone());
+                let shape = vec![values.len()];
+                tensors.insert(name, Stored { shape, values, trained: false });
             }
         }
     }
 
-    /// As [`save`](Self::save) left it after so many steps.
+    /// Takes the state that [`save`](Self::save) added after this number of steps.
     pub(crate) fn load<N: Module>(
-        rule: Optimiser,
-        learning_rate: f64,
+        &mut self,
         steps: u64,
         network: &N,
         tensors: &mut Tensors,
-    ) -> Result<Self> {
-        let mut descent = Self { steps, ..Self::new(rule, learning_rate) };
-        if rule == Optimiser::Adam && steps > 0 {
-            for (parameter, stored) in parameters(network) {
-                let [first, second] = moment_names(&parameter);
-                let mut take = |name: &str| -> Result<Tensor<1>> {
-                    let values = tensors.take(name, &[stored.values.len()])?;
-                    Ok(Tensor::from_data(&values[..], &Device::flex()))
-                };
-                descent.moments.push([take(&first)?, take(&second)?]);
+    ) -> Result<()> {
+        self.steps = steps;
+        self.state.clear();
+        if steps == 0 {
+            return Ok(());
+        }
+        let device = network.devices().first().cloned().unwrap_or_else(crate::cpu).inner();
+        for (parameter, stored) in parameters(network) {
+            if stored.trained {
+                let length = stored.values.len();
+                let take =
+                    |name: String| Ok(tensor(tensors.take(&name, &[length])?, [length], &device));
+                let state = self.names(&parameter).into_iter().map(take);
+                self.state.push(state.collect::<Result<_>>()?);
             }
         }
-        Ok(descent)
+        Ok(())
     }
-}
-
-/// The names of a parameter's moments in a file.
-fn moment_names(parameter: &str) -> [String; 2] {
-    ["first", "second"].map(|moment| format!("adam.{moment}.{parameter}"))
 }
 
 struct Step {
     rule: Optimiser,
     learning_rate: f64,
-    adam: AdamStep,
+    /// The number of steps, this one included.
+    steps: u64,
     gradients: Gradients,
-    /// What gradients are multiplied by.
+    /// The factor of the gradients.
     scale: Option<f32>,
-    before: std::vec::IntoIter<[Tensor<1>; 2]>,
-    after: Vec<[Tensor<1>; 2]>,
+    before: std::vec::IntoIter<Vec<Tensor<1>>>,
+    after: Vec<Vec<Tensor<1>>>,
 }
 
 impl Step {
     fn updated<const D: usize>(&mut self, parameter: Tensor<D>, gradient: Tensor<D>) -> Tensor<D> {
+        let (size, device) = (parameter.shape().num_elements(), parameter.device());
+        let zeros = || Tensor::zeros([size], &device);
+        let mut state = self.before.next().unwrap_or_default().into_iter();
+        let mut state = || state.next().unwrap_or_else(zeros);
         match self.rule {
-            Optimiser::Sgd => sgd(parameter, gradient, self.learning_rate as f32),
+            Optimiser::Sgd => {
+                self.after.push(Vec::new());
+                sgd(parameter, gradient, self.learning_rate as f32)
+            }
             Optimiser::Adam => {
-                let zeros =
-                    || Tensor::zeros([parameter.shape().num_elements()], &parameter.device());
-                let moments = self.before.next().unwrap_or_else(|| [zeros(), zeros()]);
-                let (parameter, moments) = adam(parameter, gradient, moments, self.adam);
-                self.after.push(moments);
+                let moments = [state(), state()];
+                let step = AdamStep::new(self.learning_rate, self.steps);
+                let (parameter, moments) = adam(parameter, gradient, moments, step);
+                self.after.push(moments.into());
+                parameter
+            }
+            Optimiser::Nesterov { momentum, weight_decay } => {
+                let step = NesterovStep {
+                    rate: self.learning_rate as f32,
+                    momentum: momentum as f32,
+                    decay: weight_decay as f32,
+                };
+                let (parameter, velocity) = nesterov(parameter, gradient, state(), step);
+                self.after.push(vec![velocity]);
                 parameter
             }
         }
@@ -133,22 +148,23 @@ impl Step {
 impl ModuleMapper for Step {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let (id, tensor, mapper) = parameter.consume();
-        // Every parameter of these networks has a part in the loss, and so a gradient.
-        let tensor = match tensor.grad_remove(&mut self.gradients) {
-            None => tensor,
-            Some(gradient) => {
-                let gradient = match self.scale {
-                    None => gradient,
-                    Some(scale) => gradient.mul_scalar(scale),
-                };
-                self.updated(tensor.inner(), gradient).autodiff().require_grad()
-            }
+        if !tensor.is_require_grad() {
+            return Param::from_mapped_value(id, tensor, mapper);
+        }
+        // A parameter without a part in the loss has a gradient of 0.
+        let gradient = tensor.grad_remove(&mut self.gradients);
+        let tensor = tensor.inner();
+        let gradient = match (gradient, self.scale) {
+            (None, _) => tensor.zeros_like(),
+            (Some(gradient), None) => gradient,
+            (Some(gradient), Some(scale)) => gradient.mul_scalar(scale),
         };
+        let tensor = self.updated(tensor, gradient).autodiff().require_grad();
         Param::from_mapped_value(id, tensor, mapper)
     }
 }
 
-/// The length of a gradient.
+/// Adds up the squares of a gradient.
 struct Norm<'a> {
     gradients: &'a Gradients,
     squares: f64,

@@ -1,12 +1,12 @@
-//! The prior of an autoencoder at one moment, as the paper's linear layer.
+//! The prior of an autoencoder, as the paper's linear layer.
 
 use serde::{Deserialize, Serialize};
 use shafer::Head;
 
 use crate::{Error, Result};
 
-/// What `p(z|y)` is at one moment of training: the last layer of its network, and the features of every
-/// condition.
+/// The prior `p(z|y)` at one point of the training: the last layer of its network, and the features of
+/// every condition.
 ///
 /// The logits of condition `y` are `bias + features[y] weights`; see [`shafer::Head`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,9 +16,9 @@ pub struct PriorSnapshot {
     pub feature_count: usize,
     /// The number of latent classes, `K`.
     pub classes: usize,
-    /// `J x K`, the row of each feature together.
+    /// `J x K`, by rows.
     pub weights: Vec<f32>,
-    /// One a class.
+    /// One for each class.
     pub bias: Vec<f32>,
     /// `conditions x J`: the outputs of the hidden layer for each condition.
     pub features: Vec<f32>,

@@ -1,11 +1,11 @@
-//! Random numbers as a function of the seed, of what they are for, and of a position.
+//! Random numbers as a function of seed, purpose and position.
 //!
 //! The generator is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, *Parallel random numbers: as easy
-//! as 1, 2, 3*, SC 2011): it turns a key and a counter into four words, and has no state besides. The
-//! order of epoch 7 and the noise of iteration 1,234 are therefore the same whether the run came there
-//! without a break or was resumed, and a saved run has no generator to save.
+//! as 1, 2, 3*, SC 2011), which maps a key and a counter to four words and has no other state. The order of
+//! epoch 7 and the noise of iteration 1,234 are therefore the same in a resumed training, which has no
+//! generator to save.
 
-/// What a stream of random numbers is for: streams of different purposes are independent.
+/// The purpose of a stream of random numbers. Streams of different purposes are independent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     /// The initial values of a parameter.
@@ -14,12 +14,14 @@ pub(crate) enum Purpose {
     Order = 1,
     /// The Gumbel noise of an iteration.
     Noise = 2,
-    /// What a recurrent decoder draws from its own predictions in an iteration.
+    /// Samples that a recurrent decoder draws from its own predictions in an iteration.
     Feedback = 3,
-    /// The angles that the examples of an iteration are turned by, and how much larger they are made.
+    /// Rotation and scaling of the examples of an iteration.
     Augmentation = 4,
-    /// A random path of a prediction.
+    /// A sampled path of a prediction.
     Path = 5,
+    /// The encodings of an iteration that become codes of a live codebook.
+    Codes = 6,
 }
 
 /// A stream of random numbers.
@@ -32,7 +34,7 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// The stream for one purpose, at one position: a layer, an epoch or an iteration.
+    /// The stream of a purpose at a position: a layer, an epoch or an iteration.
     pub(crate) fn new(seed: u64, purpose: Purpose, position: u64) -> Self {
         Self {
             key: halves(seed),
@@ -52,7 +54,7 @@ impl Random {
         self.block[self.used - 1]
     }
 
-    /// Uniform on the open interval from 0 to 1.
+    /// Uniform on the open interval (0, 1).
     pub(crate) fn uniform(&mut self) -> f32 {
         ((self.next_u32() >> 9) as f32 + 0.5) * (1.0 / (1_u32 << 23) as f32)
     }
@@ -70,7 +72,7 @@ impl Random {
     }
 
     /// Uniform on `0..bound`, without bias (Lemire's method).
-    fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
         loop {
             let product = u64::from(self.next_u32()) * u64::from(bound);
             let [low, high] = halves(product);
@@ -90,7 +92,7 @@ impl Random {
     }
 }
 
-/// The low and the high half.
+/// The low and the high 32 bits.
 fn halves(x: u64) -> [u32; 2] {
     [x as u32, (x >> 32) as u32]
 }
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_has_every_number_once_and_no_favourite_place() {
+    fn permutations_are_complete_and_uniform() {
         let mut order = Random::new(5, Purpose::Order, 0).permutation(1000);
         order.sort_unstable();
         assert!(order.iter().copied().eq(0..1000));

@@ -7,8 +7,8 @@ use burn::tensor::module::linear;
 use crate::fused::lstm;
 use crate::layers::Initialiser;
 
-/// A recurrent network with gates, named, laid out and initialised as PyTorch has it: input, forget, cell
-/// and output gate, in this order, and two biases, which are always added.
+/// A long short-term memory with PyTorch's names, layout and initialisation: input, forget, cell and output
+/// gate, in this order, and two biases, which are added.
 #[derive(Module, Debug)]
 pub(crate) struct Lstm {
     /// Inputs x 4 width.
@@ -29,7 +29,7 @@ impl Lstm {
         }
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub(crate) fn size(inputs: usize, width: usize) -> usize {
         (inputs + width + 2) * 4 * width
     }
@@ -42,13 +42,13 @@ impl Lstm {
         self.bias_ih.val() + self.bias_hh.val()
     }
 
-    /// Hidden and cell state of so many rows before anything was seen.
+    /// The initial state: zeros.
     pub(crate) fn start(&self, rows: usize) -> Tensor<2> {
-        Tensor::zeros([rows, 2 * self.width()], &burn::tensor::Device::flex())
+        Tensor::zeros([rows, 2 * self.width()], &self.weight_hh.val().device().inner())
     }
 
-    /// Step after step from a state. Rows whose factor at a step is 0 forget everything up to and
-    /// including that step: they begin later.
+    /// Runs over a sequence. The state after a step is multiplied by the step's factor: 0 for rows whose
+    /// sequence begins later.
     pub(crate) fn run<'a>(
         &self,
         start: Tensor<2>,
@@ -57,8 +57,8 @@ impl Lstm {
         let rest = Tensor::cat(vec![self.weight_ih.val(), self.weight_hh.val()], 0);
         let (bias, width) = (self.bias(), self.width());
         steps.fold(start, |state, (input, factor)| {
-            let seen = Tensor::cat(vec![input.clone(), hidden(&state, width)], 1);
-            let state = lstm(linear(seen, rest.clone(), Some(bias.clone())), state);
+            let input = Tensor::cat(vec![input.clone(), hidden(&state, width)], 1);
+            let state = lstm(linear(input, rest.clone(), Some(bias.clone())), state);
             match factor {
                 None => state,
                 Some(factor) => state * factor.clone(),
@@ -66,7 +66,7 @@ impl Lstm {
         })
     }
 
-    /// For runs in which the first part of the input is always the same.
+    /// For sequences in which the first part of the input is the same at every step.
     pub(crate) fn with_constant(&self, constant: Tensor<2>) -> Driven {
         let width = self.width();
         let [inputs, gates] = self.weight_ih.dims();
@@ -81,7 +81,7 @@ impl Lstm {
     }
 }
 
-/// A recurrent network whose input has a constant part, which is multiplied once.
+/// An [`Lstm`] with a constant part of the input, which is multiplied by its weights once.
 #[derive(Clone, Debug)]
 pub(crate) struct Driven {
     gates: Tensor<2>,
@@ -90,24 +90,24 @@ pub(crate) struct Driven {
 }
 
 impl Driven {
-    /// The state after this rest of the input.
+    /// The state after a step with the rest of the input.
     pub(crate) fn step(&self, input: Tensor<2>, state: Tensor<2>) -> Tensor<2> {
-        let seen = Tensor::cat(vec![input, self.hidden(&state)], 1);
-        lstm(self.gates.clone() + seen.matmul(self.rest.clone()), state)
+        let input = Tensor::cat(vec![input, self.hidden(&state)], 1);
+        lstm(self.gates.clone() + input.matmul(self.rest.clone()), state)
     }
 
-    /// The part of a state that is seen outside.
+    /// The hidden part of a state.
     pub(crate) fn hidden(&self, state: &Tensor<2>) -> Tensor<2> {
         hidden(state, self.width)
     }
 
-    /// With these rows of the constant part.
+    /// Selects rows of the constant part.
     pub(crate) fn rows(&self, rows: &Tensor<1, burn::tensor::Int>) -> Self {
         Self { gates: self.gates.clone().select(0, rows.clone()), ..self.clone() }
     }
 }
 
-/// The part of a state that is seen outside; the cell's is behind it.
+/// The hidden part of a state; the cell follows it.
 pub(crate) fn hidden(state: &Tensor<2>, width: usize) -> Tensor<2> {
     let rows = state.dims()[0];
     state.clone().slice([0..rows, 0..width])

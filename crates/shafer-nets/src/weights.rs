@@ -1,7 +1,7 @@
-//! Tensors by name, and their safetensors form.
+//! Named tensors, and their safetensors form.
 //!
-//! Linear layers are stored outputs x inputs, and everything else as it is: that is PyTorch's layout, and
-//! so what `shafer heads` and other tools expect.
+//! Linear layers are stored outputs x inputs, everything else as it is: PyTorch's layout, which
+//! `shafer heads` and other tools expect.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,44 +13,56 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::device::cpu;
 use crate::{Error, Result};
 
-/// The width of stored numbers.
+/// The precision of stored weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// 32 bits: what the networks compute in.
+    /// 32 bits, as the networks compute.
     Single,
-    /// 16 bits: half the size, and three significant digits; good enough to draw and to sample from.
+    /// 16 bits: half the size and three significant digits, enough for figures and sampling.
     Half,
 }
 
-/// The key of the metadata under which our own description stands, as JSON.
+/// The metadata key of our description, which is JSON.
 const DESCRIPTION: &str = "shafer";
 
-/// Tensors by name.
+/// Named tensors.
 #[derive(Debug, Default)]
 pub(crate) struct Tensors(BTreeMap<String, Stored>);
 
-/// One of them.
+/// A tensor in the layout of files.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<f32>,
+    /// Whether the optimiser changes it.
+    pub(crate) trained: bool,
 }
 
-/// The numbers of a tensor.
+/// A tensor of these values, without gradients.
+pub(crate) fn tensor<const D: usize>(
+    values: Vec<f32>,
+    shape: [usize; D],
+    device: &Device,
+) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
+
+/// The values of a tensor.
 pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     let data = tensor.into_data();
-    // Converted number by number only if it must be.
+    // Types other than f32 are converted element by element.
     data.as_slice().map_or_else(|_| data.iter().collect(), <[f32]>::to_vec)
 }
 
-/// Between our layout and that of files; its own inverse.
+/// Converts between our layout and that of files, in both directions.
 fn transposed<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
     if D == 2 { tensor.swap_dims(0, 1) } else { tensor }
 }
 
-/// Every parameter of a network with its name, in the layout of files.
+/// Every parameter of a network by name, in the layout of files.
 pub(crate) fn parameters<N: Module>(network: &N) -> Vec<(String, Stored)> {
     let mut collector = Collector::default();
     network.visit(&mut collector);
@@ -82,10 +94,10 @@ impl Tensors {
         Self(parameters(network).into_iter().collect())
     }
 
-    /// A network with these parameters, which must be all that there are, and no more.
+    /// A network with exactly these parameters.
     ///
-    /// It has `size` of them. That is compared first, so that a file cannot ask for a network that is
-    /// larger than itself.
+    /// `size` is their number according to the description. It is compared first, so that a file cannot
+    /// demand more memory than its own size.
     pub(crate) fn into_network<N: Module>(
         mut self,
         size: usize,
@@ -94,7 +106,7 @@ impl Tensors {
         let found: usize = self.0.values().map(|tensor| tensor.values.len()).sum();
         if found != size {
             return Err(Error::format(format!(
-                "the file has {found} parameters, but its description asks for {size}",
+                "the file has {found} parameters, but its description says {size}",
             )));
         }
         let network = self.take_all(network())?;
@@ -108,15 +120,15 @@ impl Tensors {
         loader.outcome.map(|()| network)
     }
 
-    /// Whether every tensor has been taken.
+    /// Checks that every tensor has been taken.
     pub(crate) fn finish(self) -> Result<()> {
         match self.0.into_keys().next() {
             None => Ok(()),
-            Some(name) => Err(Error::format(format!("the tensor {name} has no place here"))),
+            Some(name) => Err(Error::format(format!("the tensor {name} is not expected"))),
         }
     }
 
-    /// The safetensors form, with a description of what it is.
+    /// The safetensors form, with a description in its metadata.
     pub(crate) fn to_bytes<M: Serialize>(
         &self,
         precision: Precision,
@@ -124,7 +136,7 @@ impl Tensors {
     ) -> Result<Vec<u8>> {
         let description =
             serde_json::to_string(description).map_err(|e| Error::format(e.to_string()))?;
-        // A map of one entry, because the order of more would be random.
+        // One entry: the order of more would be random.
         let metadata = HashMap::from([(DESCRIPTION.to_owned(), description)]);
         let encoded: Vec<(&String, &Stored, Vec<u8>)> = self
             .0
@@ -146,7 +158,7 @@ impl Tensors {
             .map_err(|e| Error::format(format!("cannot be written as safetensors: {e}")))
     }
 
-    /// From the safetensors form.
+    /// Reads the safetensors form.
     pub(crate) fn from_bytes<M: DeserializeOwned>(bytes: &[u8]) -> Result<(Self, M)> {
         let broken =
             |e: &dyn std::fmt::Display| Error::format(format!("not a safetensors file: {e}"));
@@ -154,7 +166,11 @@ impl Tensors {
         let file = SafeTensors::deserialize(bytes).map_err(|e| broken(&e))?;
         let description =
             header.metadata().as_ref().and_then(|metadata| metadata.get(DESCRIPTION)).ok_or_else(
-                || Error::format("the file was not written by shafer: it has no description"),
+                || {
+                    Error::format(
+                        "the file has no description of shafer: it was written by another program",
+                    )
+                },
             )?;
         let description = serde_json::from_str(description).map_err(|e| {
             Error::format(format!("the file is of another kind or version than expected: {e}"))
@@ -168,7 +184,10 @@ impl Tensors {
                         view.dtype()
                     ))
                 })?;
-                Ok((name.to_owned(), Stored { shape: view.shape().to_vec(), values }))
+                Ok((
+                    name.to_owned(),
+                    Stored { shape: view.shape().to_vec(), values, trained: false },
+                ))
             })
             .collect::<Result<_>>()?;
         Ok((Self(tensors), description))
@@ -199,12 +218,12 @@ fn decode(bytes: &[u8], dtype: Dtype) -> Option<Vec<f32>> {
     }
 }
 
-/// The name of the parameter that is being visited.
+/// The name of the visited parameter.
 #[derive(Debug, Default)]
 struct Path(Vec<String>);
 
 impl Path {
-    /// Which variant of an enum it is says the configuration: that is no part of the name.
+    /// The variant of an enum is in the configuration and not part of the name.
     fn enter(&mut self, name: &str, container: &str) {
         if !container.starts_with("Enum:") {
             self.0.push(name.to_owned());
@@ -238,9 +257,11 @@ impl ModuleVisitor for Collector {
     }
 
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
-        let tensor = transposed(parameter.val().inner());
+        let tensor = parameter.val();
+        let trained = tensor.is_require_grad();
+        let tensor = transposed(tensor.inner());
         let shape = tensor.dims().to_vec();
-        self.parameters.push((self.path.name(), Stored { shape, values: host(tensor) }));
+        self.parameters.push((self.path.name(), Stored { shape, values: host(tensor), trained }));
     }
 }
 
@@ -264,12 +285,11 @@ impl ModuleMapper for Loader<'_> {
         let shape = transposed(before.clone()).dims();
         let tensor = match self.tensors.take(&self.path.name(), &shape) {
             Ok(values) => {
-                let stored =
-                    Tensor::<D>::from_data(TensorData::new(values, shape), &Device::flex());
-                // Through the numbers, so that what is transposed is not a view: optimisers change
+                // By way of the host, so that what is transposed is not a view: optimisers change
                 // parameters in place.
-                let data = transposed(stored).into_data();
-                Tensor::from_data(data, &Device::flex().autodiff()).require_grad()
+                let data = transposed(tensor(values, shape, &cpu())).into_data();
+                let trained = before.is_require_grad();
+                Tensor::from_data(data, &before.device()).set_require_grad(trained)
             }
             Err(error) => {
                 self.outcome = Err(error);

@@ -9,10 +9,10 @@ use common::{Parameter, assert_parameters, parameters};
 use serde::Deserialize;
 use shafer_nets::behaviour::{
     Component, Config, Displacement, Draw, Example, Feedback, Forecast, LOG_DENSITY_FLOOR,
-    Likelihood, NetworkConfig, Observation, Point, Predictor, Query, State, Trainer,
-    TrainingConfig, kernel_log_density, kernel_nll, mixture_log_density,
+    Likelihood, NetworkConfig, Observation, Point, Predictor, Query, State, TrainingConfig,
+    kernel_log_density, kernel_nll, mixture_log_density,
 };
-use shafer_nets::{Error, Precision};
+use shafer_nets::{Error, Precision, Trainer, cpu};
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -99,7 +99,8 @@ fn predictors_are_those_of_pytorch() {
             .iter()
             .map(|e| Example::new(&e.history, &e.neighbours, &e.future).unwrap())
             .collect();
-        let mut trainer = Trainer::new(&case.config, &examples, case.seed).unwrap();
+        let mut trainer =
+            Trainer::<Predictor>::new(&case.config, &examples, case.seed, &cpu()).unwrap();
         for (number, expected) in case.losses.iter().enumerate() {
             let losses = trainer.step().unwrap().unwrap().losses;
             let found = [losses.reconstruction, losses.kl, losses.information];
@@ -110,7 +111,7 @@ fn predictors_are_those_of_pytorch() {
             }
         }
         assert!(trainer.step().unwrap().is_none());
-        let predictor = trainer.predictor();
+        let predictor = trainer.model();
         let weights = predictor.to_safetensors(Precision::Single).unwrap();
         assert_parameters(&weights, &case.parameters, &case.name);
 
@@ -177,7 +178,7 @@ fn samples_without_a_density_are_an_error_and_count_for_the_floor() {
     let line: Vec<Point> = (0..10).map(|i| [f64::from(i), 2.0 * f64::from(i)]).collect();
     assert_eq!(
         kernel_log_density(&line, [0.0, 0.0]).unwrap_err().to_string(),
-        "samples: they lie on a line, or are no numbers: they have no density of their own",
+        "samples: have no density: they lie on a line, or are not finite",
     );
     assert!(kernel_log_density(&[[f64::NAN, 0.0]; 9], [0.0; 2]).is_err());
     assert!(kernel_log_density(&line[..2], [0.0; 2]).is_err());
@@ -241,23 +242,25 @@ fn a_killed_run_resumes_to_the_same_bits() {
         config.training.feedback = feedback;
         config.training.rotate = rotate;
         config.training.stretch = stretch;
-        let finish = |mut trainer: Trainer<'_>| {
+        let finish = |mut trainer: Trainer<'_, Predictor>| {
             let mut losses = Vec::new();
             while let Some(step) = trainer.step().unwrap() {
                 losses.push(step.losses);
             }
             (losses, trainer.save().unwrap())
         };
-        let (losses, end) = finish(Trainer::new(&config, &examples, 5).unwrap());
+        let (losses, end) =
+            finish(Trainer::<Predictor>::new(&config, &examples, 5, &cpu()).unwrap());
         assert_eq!(losses.len(), 7);
         // At the start, in the middle of a pass, between passes (of 3 batches), and at the end.
         for steps in [0, 4, 6, 7] {
-            let mut killed = Trainer::new(&config, &examples, 5).unwrap();
+            let mut killed = Trainer::<Predictor>::new(&config, &examples, 5, &cpu()).unwrap();
             for _ in 0..steps {
                 killed.step().unwrap();
             }
             let saved = killed.save().unwrap();
-            let resumed = Trainer::resume(&config, &examples, 5, &saved).unwrap();
+            let resumed =
+                Trainer::<Predictor>::resume(&config, &examples, 5, &cpu(), &saved).unwrap();
             assert_eq!(resumed.iteration(), steps);
             assert!(resumed.save().unwrap() == saved);
             let (later, resumed_end) = finish(resumed);
@@ -271,11 +274,11 @@ fn a_killed_run_resumes_to_the_same_bits() {
 fn what_was_saved_must_fit() {
     let examples = turning(20);
     let config = small();
-    let mut trainer = Trainer::new(&config, &examples, 5).unwrap();
+    let mut trainer = Trainer::<Predictor>::new(&config, &examples, 5, &cpu()).unwrap();
     trainer.step().unwrap();
     let saved = trainer.save().unwrap();
     let resume = |config: &Config, examples: &[Example], seed, bytes: &[u8]| {
-        Trainer::resume(config, examples, seed, bytes).unwrap_err().to_string()
+        Trainer::<Predictor>::resume(config, examples, seed, &cpu(), bytes).unwrap_err().to_string()
     };
     let mut other = config.clone();
     other.training.kl_weight = 1.0;
@@ -285,7 +288,7 @@ fn what_was_saved_must_fit() {
     );
     assert_eq!(resume(&config, &examples, 6, &saved), "the saved training has another seed");
     assert_eq!(resume(&config, &examples[1..], 5, &saved), "the saved training has other examples");
-    let weights = trainer.predictor().to_safetensors(Precision::Single).unwrap();
+    let weights = trainer.model().to_safetensors(Precision::Single).unwrap();
     assert!(
         resume(&config, &examples, 5, &weights)
             .starts_with("the file is of another kind or version than expected: "),
@@ -296,7 +299,7 @@ fn what_was_saved_must_fit() {
     // More iterations than before are no other training.
     other = config.clone();
     other.training.iterations = 8;
-    assert!(Trainer::resume(&other, &examples, 5, &saved).is_ok());
+    assert!(Trainer::<Predictor>::resume(&other, &examples, 5, &cpu(), &saved).is_ok());
 }
 
 #[test]
@@ -304,7 +307,7 @@ fn a_training_that_diverges_is_an_error_and_keeps_its_last_numbers() {
     let examples = turning(16);
     let mut config = small();
     config.training.learning_rate.start = 1e30;
-    let mut trainer = Trainer::new(&config, &examples, 0).unwrap();
+    let mut trainer = Trainer::<Predictor>::new(&config, &examples, 0, &cpu()).unwrap();
     let error = loop {
         match trainer.step() {
             Ok(step) => assert!(step.is_some(), "it did not diverge"),
@@ -323,14 +326,14 @@ fn a_training_learns_to_turn() {
     config.training.iterations = 100;
     config.training.batch_size = 32;
     config.training.learning_rate.start = 1e-2;
-    let mut trainer = Trainer::new(&config, &examples, 1).unwrap();
+    let mut trainer = Trainer::<Predictor>::new(&config, &examples, 1, &cpu()).unwrap();
     let first = trainer.step().unwrap().unwrap().losses.reconstruction;
     let mut last = first;
     while let Some(step) = trainer.step().unwrap() {
         last = step.losses.reconstruction;
     }
     assert!(last < first - 5.0, "{last}, not well below {first}");
-    let predictor = trainer.predictor();
+    let predictor = trainer.model();
     let encoded = predictor.encode(&[examples[20].observation().clone()]).unwrap();
     let draws: Vec<Draw> = (0..25).map(|class| Draw { agent: 0, class, paths: 20 }).collect();
     let paths = predictor.sample(&encoded, &draws, 0).unwrap().concat();
@@ -475,12 +478,13 @@ fn what_cannot_be_is_refused_by_name() {
     );
     assert_eq!(
         Observation::new(&[], &[]).unwrap_err().to_string(),
-        "history: must have the present at least, but is empty",
+        "history: must have at least the present state, but is empty",
     );
     let short = Example::new(&[state], &[state], &[state; 11]).unwrap();
-    let error = Trainer::new(&Config::default(), &[short], 0).unwrap_err().to_string();
-    assert_eq!(error, "examples: number 0 has 11 steps of future, but 12 are predicted");
-    assert!(Trainer::new(&Config::default(), &[], 0).is_err());
+    let error =
+        Trainer::<Predictor>::new(&Config::default(), &[short], 0, &cpu()).unwrap_err().to_string();
+    assert_eq!(error, "examples: number 0 has 11 steps of future, but must have 12");
+    assert!(Trainer::<Predictor>::new(&Config::default(), &[], 0, &cpu()).is_err());
 
     let predictor = Predictor::untrained(&NetworkConfig::default(), 0).unwrap();
     let encoded = predictor.encode(&[Observation::new(&[state], &[state]).unwrap()]).unwrap();

@@ -1,27 +1,27 @@
-//! What tests need that not every machine has, for the tests of all crates.
+//! Optional requirements of tests: data sets, programs, operating system.
 //!
-//! A test that cannot run says so on standard error and passes. The variable `SHAFER_REQUIRE` lists what has to be
-//! there (`SHAFER_REQUIRE=data,curl`): then it fails instead.
+//! If a requirement is missing, the test prints `skipped: TEST: REASON` to standard error and passes. The environment
+//! variable `SHAFER_REQUIRE` lists mandatory requirements (`SHAFER_REQUIRE=data,curl`); without them tests fail.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What can be missing.
+/// A requirement that a machine may not meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     /// The real data sets.
     Data,
     /// The program `curl`.
     Curl,
-    /// `/proc`, which tells how much memory a process has had.
+    /// `/proc`, for the peak memory of a process.
     Linux,
 }
 
 impl Need {
     const ALL: [Self; 3] = [Self::Data, Self::Curl, Self::Linux];
 
-    /// Its word in `SHAFER_REQUIRE`.
+    /// The name in `SHAFER_REQUIRE`.
     fn word(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -30,7 +30,7 @@ impl Need {
         }
     }
 
-    /// Passes on what was found. If there is nothing, it says what is skipped and why, or fails.
+    /// Returns `found`. If it is `None`, prints that the test is skipped, or panics if the need is mandatory.
     fn met<T>(self, found: Option<T>, why: &str) -> Option<T> {
         let required = std::env::var("SHAFER_REQUIRE").unwrap_or_default();
         let required = self.is_in(&required).unwrap_or_else(|problem| panic!("{problem}"));
@@ -38,19 +38,19 @@ impl Need {
             let thread = std::thread::current();
             let test = thread.name().unwrap_or("a test");
             assert!(!required, "{test}: {why}, and SHAFER_REQUIRE lists `{}`", self.word());
-            // Not by `eprintln!`, which the harness keeps to itself where a test passes.
+            // Not `eprintln!`, which the test harness captures.
             let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());
         }
         found
     }
 
-    /// Whether a list of words has its own. Any other word is a mistake.
+    /// Whether a comma-separated list contains the name. Unknown names are an error.
     fn is_in(self, list: &str) -> Result<bool, String> {
         let mut found = false;
         for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             if Self::ALL.iter().all(|need| need.word() != word) {
                 let words = Self::ALL.map(Self::word).join(", ");
-                return Err(format!("SHAFER_REQUIRE: `{word}` is none of {words}"));
+                return Err(format!("SHAFER_REQUIRE: unknown name `{word}`; use {words}"));
             }
             found |= word == self.word();
         }
@@ -58,8 +58,8 @@ impl Need {
     }
 }
 
-/// The folder of the real data sets, if a set or a file of one is in it: what `SHAFER_DATA` names, or `../shared/data`
-/// beside the repository.
+/// The folder of the real data sets, if it contains the set or file `name`: the value of `SHAFER_DATA`, or
+/// `../shared/data` beside the repository.
 pub fn data(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let root = std::env::var_os("SHAFER_DATA").map_or(beside, PathBuf::from);
@@ -71,17 +71,17 @@ pub fn data(name: &str) -> Option<PathBuf> {
 pub fn curl() -> bool {
     let mut command = Command::new("curl");
     let status = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    Need::Curl.met(status.ok(), "the program curl is not there").is_some()
+    Need::Curl.met(status.ok(), "curl is not installed").is_some()
 }
 
-/// The most memory that this process has ever had, in bytes.
+/// The peak resident memory of this process in bytes.
 ///
 /// # Panics
 ///
-/// On Linux, if it does not tell.
+/// If `/proc/self/status` has no `VmHWM`.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok();
-    let status = Need::Linux.met(status, "there is no /proc to tell how much memory was used")?;
+    let status = Need::Linux.met(status, "peak memory needs /proc")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes: Option<u64> =
         peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.trim().parse().ok());
@@ -93,13 +93,13 @@ mod tests {
     use super::Need;
 
     #[test]
-    fn words_of_the_list() {
+    fn names_in_the_list() {
         for (list, expected) in
             [("", false), ("data", false), ("data, curl", true), ("curl,", true)]
         {
             assert_eq!(Need::Curl.is_in(list), Ok(expected), "{list:?}");
         }
-        let problem = "SHAFER_REQUIRE: `curls` is none of data, curl, linux".to_owned();
+        let problem = "SHAFER_REQUIRE: unknown name `curls`; use data, curl, linux".to_owned();
         assert_eq!(Need::Data.is_in("data,curls"), Err(problem));
     }
 }

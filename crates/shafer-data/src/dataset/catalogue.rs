@@ -1,4 +1,4 @@
-//! The data sets that are known, as `catalogue.toml` has them.
+//! The known data sets, as `catalogue.toml` describes them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,35 +9,37 @@ use serde::Deserialize;
 use super::groups::Groups;
 use crate::{Error, Result};
 
-/// A data set: what it is, what its files must hold, and where it comes from.
+/// A data set: its description, its files with their checksums, and its sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Set {
-    /// What it is called here; also the name of its folder.
+    /// The name, which is also the name of its folder.
     pub name: String,
-    /// What it is.
+    /// A one-line description.
     pub about: String,
-    /// The terms it comes under.
+    /// The licence.
     pub licence: String,
-    /// How to get it, if no program can.
+    /// Instructions for a manual download, if it cannot be fetched automatically.
     pub manual: Option<String>,
-    /// Folders where a system's packages put it.
+    /// Folders that system packages install it to.
     #[serde(default)]
     pub system: Vec<PathBuf>,
-    /// Tar archives that hold its files.
+    /// Names of tar archives that contain its files.
     #[serde(default)]
     pub archives: Vec<String>,
-    /// Addresses to fetch from, in this order.
+    /// Base URLs to fetch from, in order of preference.
     #[serde(default)]
     pub mirrors: Vec<String>,
-    /// A package that carries it.
+    /// A package that contains it.
     pub package: Option<Package>,
-    /// Its files.
+    /// The files.
     #[serde(default)]
     pub files: Vec<DataFile>,
-    /// If it is one of images.
+    /// The grey images, if it is a set of them.
     pub images: Option<ImageSet>,
-    /// If it is one of pedestrians.
+    /// The colour images, if it is a set of them.
+    pub colour: Option<ColourSet>,
+    /// The scenes, if it is a set of pedestrians.
     pub pedestrians: Option<Pedestrians>,
 }
 
@@ -45,29 +47,29 @@ pub struct Set {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataFile {
-    /// Its name, without `.gz`.
+    /// The name, without `.gz`.
     pub name: String,
-    /// Where it is, below the address of a mirror.
+    /// The path relative to a mirror's base URL.
     pub remote: Option<String>,
-    /// How long it is, uncompressed.
+    /// The length in bytes, uncompressed.
     pub bytes: u64,
     /// The SHA-256 of its contents, uncompressed.
     pub sha256: String,
 }
 
-/// A package of another field's registry that carries a data set.
+/// A package of a registry (npm, Debian, `PyPI`) that contains a data set.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
-    /// Who fetches it.
+    /// The program that downloads it.
     pub client: Client,
-    /// The package's name.
+    /// The name of the package.
     pub name: String,
-    /// The version; without it, whichever the system has.
+    /// The version. Without one, the version that the system offers.
     pub version: Option<String>,
 }
 
-/// A program that fetches packages by name.
+/// A program that downloads packages by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Client {
@@ -75,57 +77,125 @@ pub enum Client {
     Npm,
     /// Debian's `apt-get`.
     Apt,
-    /// Python's `pip`; the files are in the source archive.
+    /// Python's `pip`. The files are in the source archive.
     Pip,
 }
 
-/// What there is to know about a set of images.
+/// A set of grey images: its classes and the files that hold the images.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageSet {
     /// The names of the classes.
     pub classes: Vec<String>,
-    /// The two groups that the paper's query distinguishes.
+    /// The two groups of classes that the paper conditions on.
     pub groups: Groups,
-    /// The images to train on.
+    /// The training images.
     pub train: ImageFiles,
-    /// The images to test on, if there are any.
+    /// The test images, if there are any.
     pub test: Option<ImageFiles>,
-    /// How it comes as PNG, if it does.
+    /// The same set as a folder of PNG files, if there is one.
     pub png: Option<PngSet>,
 }
 
-/// Names of two IDX files.
+/// The names of two IDX files.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageFiles {
-    /// The images.
+    /// The file with the images.
     pub images: String,
-    /// Their labels.
+    /// The file with their labels.
     pub labels: String,
 }
 
-/// A folder of PNG files, with one folder a class.
+/// A folder of PNG files, with one subfolder per class.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PngSet {
-    /// What the folder is called.
+    /// The name of the folder.
     pub folder: String,
-    /// The tar archive of it.
+    /// The name of a tar archive of the folder.
     pub archive: String,
-    /// How many images can be read.
+    /// The number of images that can be decoded.
     pub images: usize,
-    /// The SHA-256 of all labels and pixels, sorted.
+    /// The SHA-256 of all labels and pixels, sorted by label and pixels.
     pub sha256: String,
 }
 
-/// The scenes of a set of pedestrians, and how they are divided.
+/// A set of colour images: their size and the files that hold them.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColourSet {
+    /// The height of every image.
+    pub rows: usize,
+    /// The width of every image.
+    pub columns: usize,
+    /// The format of the files.
+    pub source: ColourSource,
+}
+
+/// The format of the files of a set of colour images.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColourSource {
+    /// CIFAR's binary files.
+    Cifar(CifarFiles),
+    /// JPEG files, listed with their labels in CSV files.
+    Jpeg(JpegFiles),
+}
+
+/// CIFAR's binary files: one record an image, of a label and the planes red, green and blue.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CifarFiles {
+    /// The names of the classes.
+    pub classes: Vec<String>,
+    /// The files with the training images, in order.
+    pub train: Vec<String>,
+    /// The files with the test images, in order.
+    pub test: Vec<String>,
+    /// The same files as PNG.
+    pub png: Vec<PngBatch>,
+}
+
+/// A binary file of CIFAR stored as a PNG with one image a row, and a JSON array of labels.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PngBatch {
+    /// The binary file.
+    pub file: String,
+    /// The PNG file with its images.
+    pub png: String,
+    /// The JSON file with its labels.
+    pub labels: String,
+    /// The position of its first label in the JSON array.
+    pub first: usize,
+}
+
+/// JPEG files, loose or in tar archives, and the CSV files that list them.
+///
+/// A CSV file has the columns `filename` and `label`. Images are found by file name, in any folder.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JpegFiles {
+    /// Lists all images. Used if `train` or `val` is missing.
+    pub all: String,
+    /// Every `held_out`-th image of `all`, from the first on, is a validation image.
+    pub held_out: usize,
+    /// Lists the training images.
+    pub train: String,
+    /// Lists the validation images.
+    pub val: String,
+    /// Tar archives that together hold all images.
+    pub archives: Vec<String>,
+}
+
+/// The scenes of a set of pedestrians, and the leave-one-out folds.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pedestrians {
     /// All scenes.
     pub scenes: Vec<String>,
-    /// The scenes that each fold tests on. It trains on the others.
+    /// The test scenes of each fold. The other scenes are for training.
     pub folds: BTreeMap<String, Vec<String>>,
 }
 
@@ -136,10 +206,11 @@ struct Catalogue {
 }
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
-    toml::from_str(include_str!("catalogue.toml")).expect("it is a part of the program, and tested")
+    toml::from_str(include_str!("catalogue.toml"))
+        .expect("the embedded catalogue is valid: a test parses it")
 });
 
-/// All data sets that are known.
+/// All known data sets.
 ///
 /// ```
 /// let names: Vec<_> = shafer_data::dataset::sets().iter().map(|set| &set.name[..]).collect();
@@ -149,14 +220,14 @@ pub fn sets() -> &'static [Set] {
     &CATALOGUE.set
 }
 
-/// The data set of this name.
+/// The data set with this name.
 ///
 /// ```
 /// assert_eq!(shafer_data::dataset::set("mnist")?.files.len(), 4);
 /// let error = shafer_data::dataset::set("emnist").unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "emnist: is not a known data set; there are mnist, fashion, notmnist, ethucy, cifar10, \
+///     "emnist: is not a known data set; known are mnist, fashion, notmnist, ethucy, cifar10, \
 ///      miniimagenet"
 /// );
 /// # Ok::<(), shafer_data::Error>(())
@@ -164,7 +235,7 @@ pub fn sets() -> &'static [Set] {
 pub fn set(name: &str) -> Result<&'static Set> {
     sets().iter().find(|set| set.name == name).ok_or_else(|| {
         let names: Vec<_> = sets().iter().map(|set| &set.name[..]).collect();
-        let problem = format!("is not a known data set; there are {}", names.join(", "));
+        let problem = format!("is not a known data set; known are {}", names.join(", "));
         Error::request(name, problem)
     })
 }
@@ -181,9 +252,10 @@ mod tests {
                 text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
             };
             let has = |file: &str| set.files.iter().filter(|f| f.name == file).count() == 1;
-            let described = set.images.is_some() || set.pedestrians.is_some();
-            assert!(described != set.manual.is_some(), "{name}");
-            assert_eq!(set.files.is_empty(), set.manual.is_some(), "{name}");
+            let kinds = [set.images.is_some(), set.colour.is_some(), set.pedestrians.is_some()];
+            assert_eq!(kinds.iter().filter(|&&kind| kind).count(), 1, "{name}");
+            assert!(!set.files.is_empty(), "{name}");
+            assert_eq!(set.mirrors.is_empty(), set.manual.is_some(), "{name}");
             for file in &set.files {
                 assert!(is_sha256(&file.sha256) && has(&file.name), "{name}: {}", file.name);
             }
@@ -197,6 +269,18 @@ mod tests {
                 }
                 assert!(images.png.as_ref().is_none_or(|png| is_sha256(&png.sha256)), "{name}");
             }
+            match set.colour.as_ref().map(|colour| &colour.source) {
+                Some(ColourSource::Cifar(CifarFiles { train, test, png, .. })) => {
+                    assert!(train.iter().chain(test).all(|file| has(file)), "{name}");
+                    assert!(png.iter().all(|batch| has(&batch.file)), "{name}");
+                    assert_eq!(png.len(), set.files.len(), "{name}");
+                }
+                Some(ColourSource::Jpeg(JpegFiles { all, train, val, archives, .. })) => {
+                    assert!([all, train, val].iter().all(|file| has(file)), "{name}");
+                    assert!(archives.iter().all(|file| has(file)), "{name}");
+                }
+                None => {}
+            }
             if let Some(Pedestrians { scenes, folds }) = &set.pedestrians {
                 for scene in scenes {
                     for part in ["", "_train", "_val"] {
@@ -208,7 +292,7 @@ mod tests {
         }
     }
 
-    /// The paper's queries.
+    /// The groups of the paper.
     #[test]
     fn the_groups_are_the_papers() {
         let ones = |name: &str| -> Vec<u8> {

@@ -1,11 +1,11 @@
-//! SHA-256, of what is read.
+//! SHA-256 checksums.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use sha2::{Digest as _, Sha256};
 
-/// A checksum in the making.
+/// A checksum that is computed incrementally.
 #[derive(Default)]
 pub(crate) struct Checksum(Sha256);
 
@@ -14,7 +14,7 @@ impl Checksum {
         self.0.update(bytes);
     }
 
-    /// As 64 digits.
+    /// The checksum as 64 hexadecimal digits.
     pub(crate) fn finish(self) -> String {
         self.0.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
@@ -23,8 +23,8 @@ impl Checksum {
     }
 }
 
-/// The number of bytes that can be read, and their checksum. Reads no more than `most + 1`, so that
-/// what is too long is known to be, however long it is.
+/// The number of bytes in `source`, and their checksum. Reads at most `most + 1` bytes: enough to see that
+/// the source is too long.
 pub(crate) fn of(source: impl Read, most: u64) -> io::Result<(u64, String)> {
     let mut source = source.take(most.saturating_add(1));
     let mut checksum = Checksum::default();
@@ -48,7 +48,7 @@ pub(crate) fn of(source: impl Read, most: u64) -> io::Result<(u64, String)> {
 mod tests {
     use super::*;
 
-    /// The examples of the standard (FIPS 180-4).
+    /// Examples of FIPS 180-4.
     #[test]
     fn known_answers() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

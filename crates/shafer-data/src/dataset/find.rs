@@ -1,42 +1,45 @@
-//! Where a data set is.
+//! Finds the files of a data set.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::catalogue::{DataFile, Set};
+use super::colour::find_jpegs;
 use super::packed;
 use super::tree::{contents, files, walk};
 use crate::{Error, Result};
 
-/// A data set that is there. Its contents have not been looked at; [`verify`](Self::verify) does.
+/// A data set whose files were found. [`verify`](Self::verify) checks their contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub(crate) set: Set,
-    /// The folder or the archive it is in.
+    /// The folder or the archive with the files.
     pub(crate) place: PathBuf,
     pub(crate) form: Form,
 }
 
-/// How a data set is kept.
+/// How a data set is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Its files, in the catalogue's order.
+    /// As files, in the order of the catalogue.
     Files(Vec<PathBuf>),
-    /// A tar archive of its files.
+    /// As a tar archive of its files.
     Archive,
-    /// A folder of PNG files, or a tar archive of it.
+    /// As a folder of PNG files, or a tar archive of one.
     Png,
+    /// As JPEG files or archives of them in a folder, and CSV files that list them.
+    Jpeg,
 }
 
 impl Set {
-    /// Looks in `folders`, each of which may have a folder of the set's name, and then where the
-    /// system's packages put it. Inside, files may lie in further folders, and may be compressed.
+    /// Searches the subfolder with the set's name in each of `folders`, and then the folders of system
+    /// packages. The files can be in nested folders and compressed.
     ///
     /// ```
     /// let error = shafer_data::dataset::set("mnist")?.find(&["none".into()]).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "mnist: is not in none/mnist; `shafer data fetch mnist` gets it"
+    ///     "mnist: not found in none/mnist; run `shafer data fetch mnist`"
     /// );
     /// # Ok::<(), shafer_data::Error>(())
     /// ```
@@ -57,22 +60,25 @@ impl Set {
             }
         }
         let remedy = match &self.manual {
-            None => format!("`shafer data fetch {}` gets it", self.name),
-            Some(manual) => format!("it has to be got by hand: {manual}"),
+            None => format!("run `shafer data fetch {}`", self.name),
+            Some(manual) => format!("it needs a manual download: {manual}"),
         };
         let problem = if let Some((place, missing)) = lacking {
-            format!("is not complete: {missing} is not in {}; {remedy}", place.display())
+            format!("is incomplete: {missing} is not in {}; {remedy}", place.display())
         } else {
             let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-            format!("is not in {}; {remedy}", places.join(", nor in "))
+            format!("not found in {}; {remedy}", places.join(" or "))
         };
         Err(Error::request(&self.name, problem))
     }
 
-    /// What is in one folder; or, if there are some of its files, the first that is missing.
+    /// Searches one folder. If only some files are present, the error is the name of the first missing one.
     fn find_in(&self, place: &Path) -> Result<std::result::Result<Found, Option<String>>> {
         let found = |place: PathBuf, form| Ok(Ok(Found { set: self.clone(), place, form }));
         let paths = self.paths(place)?;
+        if find_jpegs(self, place, &paths)? {
+            return found(place.to_owned(), Form::Jpeg);
+        }
         let complete: Option<Vec<PathBuf>> = paths.iter().cloned().collect();
         if let Some(paths) = complete {
             return found(place.to_owned(), Form::Files(paths));
@@ -94,7 +100,7 @@ impl Set {
         Ok(Err(missing.filter(|_| some).map(|(file, _)| file.name.clone())))
     }
 
-    /// Where each of the set's files is in a folder and the folders below, if it is.
+    /// The path of each of the set's files in a folder and its subfolders, or `None` if it is missing.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -120,7 +126,7 @@ impl Set {
 }
 
 impl Found {
-    /// The folder or the archive it is in.
+    /// The folder or the archive with the files.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -135,14 +141,14 @@ impl Found {
         &self.place
     }
 
-    /// The path of a file that the catalogue names.
+    /// The path of a file of the catalogue.
     pub(crate) fn path(&self, name: &str) -> Option<&Path> {
         let Form::Files(paths) = &self.form else { return None };
         let index = self.set.files.iter().position(|file| file.name == name)?;
         paths.get(index).map(PathBuf::as_path)
     }
 
-    /// The contents of some of its files, uncompressed, and what an error calls each.
+    /// The uncompressed contents of files, each with its label for error messages.
     pub(crate) fn read(&self, names: &[String]) -> Result<Vec<(String, Vec<u8>)>> {
         let mut members =
             if self.form == Form::Archive { self.members(names)? } else { HashMap::new() };
@@ -162,8 +168,7 @@ impl Found {
         Error::format(&place, format!("has no file {name}"), "fetch it again")
     }
 
-    /// The contents of files of an archive, by name. The first of a name counts: the others are its
-    /// copies in other folders.
+    /// The contents of files in the archive, by name. If several have the same name, the first is read.
     pub(crate) fn members(&self, names: &[String]) -> Result<HashMap<String, Vec<u8>>> {
         let name = |path: &Path| -> Option<String> {
             let name = path.file_name()?.to_str()?;

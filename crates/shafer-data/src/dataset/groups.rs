@@ -1,4 +1,4 @@
-//! Classes taken together: the values of the query that an experiment conditions on.
+//! Groups of classes: the values that an experiment conditions on.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use crate::{Error, Result};
 pub struct Groups {
     /// The names of the groups.
     pub names: Vec<String>,
-    /// For each class, the number of its group.
+    /// For each class, the index of its group.
     pub of_class: Vec<u8>,
 }
 

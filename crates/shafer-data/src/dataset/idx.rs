@@ -1,4 +1,4 @@
-//! IDX, the format of MNIST: a header of four bytes and the lengths of the axes, then the values.
+//! IDX, the format of MNIST: four magic bytes, the length of each axis, the values.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,7 +12,7 @@ const UNSIGNED_BYTES: u8 = 0x08;
 
 const DAMAGED: &str = "it is damaged: copy or fetch it again";
 
-/// Reads images and their labels from two IDX files, each plain or compressed.
+/// Reads images and labels from two IDX files, which can be compressed.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -30,18 +30,18 @@ pub fn read_idx(images: &Path, labels: &Path) -> Result<Images> {
     let ([label_count], label_values) = read::<1>(labels)?;
     if count != label_count {
         let problem =
-            format!("holds {count} images, but {} has {label_count} labels", labels.display());
-        let hint = "they belong to different sets: name the two files of one";
+            format!("has {count} images, but {} has {label_count} labels", labels.display());
+        let hint = "the files belong to different sets";
         return Err(Error::format(&images.display().to_string(), problem, hint));
     }
     if pixels.is_empty() {
-        let problem = format!("holds {count} images of {rows}x{columns} pixels");
-        return Err(Error::format(&images.display().to_string(), problem, "there must be some"));
+        let problem = format!("has {count} images of {rows}x{columns} pixels");
+        return Err(Error::format(&images.display().to_string(), problem, "it must not be empty"));
     }
     Ok(Images { pixels, rows, columns, labels: label_values, skipped: 0 })
 }
 
-/// The lengths of the axes, and the values.
+/// The length of each axis, and the values.
 fn read<const AXES: usize>(path: &Path) -> Result<([usize; AXES], Vec<u8>)> {
     let label = path.display().to_string();
     let mut source = packed::open(path)?;
@@ -52,20 +52,26 @@ fn read<const AXES: usize>(path: &Path) -> Result<([usize; AXES], Vec<u8>)> {
     let n = fill(&mut *source, &mut start).map_err(failed)?;
     if start[..n.min(2)].iter().any(|&byte| byte != 0) || n == 0 {
         let start = start[..n].escape_ascii();
-        return Err(damaged(format!("begins with \"{start}\", which no IDX file does")));
+        return Err(damaged(format!(
+            "begins with \"{start}\", which is not the magic number of IDX"
+        )));
     }
     let mut lengths = [[0; 4]; AXES];
-    let header_ends = || damaged("ends within the header of an IDX file".to_owned());
+    let header_ends = || damaged("ends within the IDX header".to_owned());
     if n < start.len() {
         return Err(header_ends());
     }
     let [_, _, kind, axes] = start;
     if kind != UNSIGNED_BYTES {
-        let problem = format!("holds {}", kind_name(kind));
-        return Err(Error::format(&label, problem, "images and labels are unsigned bytes (0x08)"));
+        let problem = format!("has {}", kind_name(kind));
+        return Err(Error::format(
+            &label,
+            problem,
+            "images and labels must be unsigned bytes (0x08)",
+        ));
     }
     if usize::from(axes) != AXES {
-        let problem = format!("has {axes} axes instead of {AXES}");
+        let problem = format!("has {axes} axes, not {AXES}");
         let hint = "images have three, labels have one; are the two files swapped?";
         return Err(Error::format(&label, problem, hint));
     }
@@ -79,14 +85,14 @@ fn read<const AXES: usize>(path: &Path) -> Result<([usize; AXES], Vec<u8>)> {
         let lengths = lengths.map(|n| n.to_string()).join("x");
         return Err(damaged(format!("claims {lengths} bytes, more than {MOST_BYTES}")));
     };
-    // What is there decides how much memory is taken, not what is claimed to be.
+    // Memory grows with the data that is present: a damaged header can claim any length.
     let mut values = Vec::new();
     source.by_ref().take(total as u64).read_to_end(&mut values).map_err(failed)?;
     if values.len() < total {
         return Err(damaged(format!("ends after {} of {total} bytes", values.len())));
     }
     if fill(&mut *source, &mut [0]).map_err(failed)? > 0 {
-        return Err(damaged(format!("goes on after its {total} bytes")));
+        return Err(damaged(format!("has data after its {total} bytes")));
     }
     Ok((lengths, values))
 }

@@ -1,11 +1,11 @@
-//! Labelled images in memory.
+//! Labelled grey images in memory.
 
 use super::checksum::Checksum;
 
-/// Twenty times MNIST; a file that has or claims more is no set of these.
+/// The largest size of all pixels of a set. Bounds the memory that a damaged file can claim.
 pub(crate) const MOST_BYTES: usize = 1 << 30;
 
-/// Grey images of one size, with their classes.
+/// Grey images of one size, with labels.
 ///
 /// ```
 /// use shafer_data::dataset::Images;
@@ -17,20 +17,20 @@ pub(crate) const MOST_BYTES: usize = 1 << 30;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Images {
-    /// One byte a pixel, row by row, image after image; 255 is the brightest.
+    /// Images x rows x columns bytes; 255 is white.
     pub pixels: Vec<u8>,
     /// The height of an image.
     pub rows: usize,
     /// The width of an image.
     pub columns: usize,
-    /// The class of each image.
+    /// The label of each image.
     pub labels: Vec<u8>,
-    /// How many images the source has besides, that are damaged.
+    /// The number of damaged images that were skipped.
     pub skipped: usize,
 }
 
 impl Images {
-    /// How many images there are.
+    /// The number of images.
     ///
     /// ```
     /// # use shafer_data::dataset::Images;
@@ -41,7 +41,7 @@ impl Images {
         self.labels.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no images.
     ///
     /// ```
     /// # use shafer_data::dataset::Images;
@@ -55,7 +55,7 @@ impl Images {
     /// The pixels of one image.
     ///
     /// # Panics
-    /// If there is no such image, as indexing does.
+    /// If an index is out of bounds.
     ///
     /// ```
     /// # use shafer_data::dataset::Images;
@@ -67,10 +67,10 @@ impl Images {
         &self.pixels[index * size..(index + 1) * size]
     }
 
-    /// These images only, in this order; see [`stratified`](super::stratified).
+    /// The images at `indices`, in that order; see [`stratified`](super::stratified).
     ///
     /// # Panics
-    /// If there is no such image, as indexing does.
+    /// If an index is out of bounds.
     ///
     /// ```
     /// # use shafer_data::dataset::Images;
@@ -89,14 +89,14 @@ impl Images {
         Self { pixels, labels, ..*self }
     }
 
-    /// Sorted by label, then by pixels: the same order whatever order they came in.
+    /// Sorted by label, then by pixels.
     pub(crate) fn sorted(&self) -> Self {
         let mut indices: Vec<usize> = (0..self.len()).collect();
         indices.sort_by_key(|&index| (self.labels[index], self.image(index)));
         self.select(&indices)
     }
 
-    /// The SHA-256 of each label and its pixels, one image after the other.
+    /// The SHA-256 of all images, each as its label followed by its pixels.
     pub(crate) fn sha256(&self) -> String {
         let mut checksum = Checksum::default();
         for (index, &label) in self.labels.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! From a data set's name to what is in it.
+//! Reads the images or the scenes of a data set.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use super::png_folders::read_png_folders;
 use super::scene::Scene;
 use crate::{Error, Result};
 
-/// The part of a data set that something is for.
+/// The part of a data set: for training, validation or testing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// To train on.
+    /// For training.
     Train,
-    /// To choose by, during training.
+    /// For validation during training.
     Val,
-    /// To test on.
+    /// For testing.
     Test,
 }
 
@@ -33,9 +33,8 @@ impl fmt::Display for Split {
 }
 
 impl Set {
-    /// The images of a split, found as [`find`](Self::find) does. They are in the order of their
-    /// file; those of a set that comes as PNG too have no such order, and are sorted by class and
-    /// pixels, so that every source gives the same.
+    /// The images of a split, found as [`find`](Self::find) does, in the order of their file. Sets that
+    /// also come as PNG files have no canonical order: their images are sorted by label and pixels.
     ///
     /// ```
     /// use shafer_data::dataset::{Split, set};
@@ -81,8 +80,8 @@ impl Set {
         Ok(if set.png.is_some() { images.sorted() } else { images })
     }
 
-    /// The scenes of a split of a fold, found as [`find`](Self::find) does. A fold tests on whole
-    /// scenes, and trains on the beginnings and chooses by the ends of the others.
+    /// The scenes of a split of a fold, found as [`find`](Self::find) does. Test scenes are whole scenes.
+    /// Training scenes are the beginnings of all others, and validation scenes their ends.
     ///
     /// ```
     /// use shafer_data::dataset::{Split, set};
@@ -113,7 +112,7 @@ impl Set {
         self.read_scenes(&names, folders)
     }
 
-    /// One scene by its name, such as `biwi_eth_val`: the last fifth of `biwi_eth`.
+    /// The scene with this name, such as `biwi_eth_val`, the last fifth of `biwi_eth`.
     ///
     /// ```
     /// let error = shafer_data::dataset::set("ethucy")?.scene("biwi_oxford", &[]).unwrap_err();
@@ -121,7 +120,7 @@ impl Set {
     ///     error.to_string(),
     ///     "ethucy: has no scene biwi_oxford; there are biwi_eth, biwi_hotel, crowds_zara01, \
     ///      crowds_zara02, crowds_zara03, students001, students003, uni_examples, each also with \
-    ///      _train or _val behind its name"
+    ///      the suffix _train or _val"
     /// );
     /// # Ok::<(), shafer_data::Error>(())
     /// ```
@@ -132,7 +131,7 @@ impl Set {
         let whole = ["_train", "_val"].iter().find_map(|ending| name.strip_suffix(ending));
         if !set.scenes.iter().any(|scene| scene == whole.unwrap_or(name)) {
             let problem = format!(
-                "has no scene {name}; there are {}, each also with _train or _val behind its name",
+                "has no scene {name}; there are {}, each also with the suffix _train or _val",
                 set.scenes.join(", ")
             );
             return Err(Error::request(&self.name, problem));
@@ -144,7 +143,7 @@ impl Set {
     fn read_scenes(&self, names: &[String], folders: &[PathBuf]) -> Result<Vec<Scene>> {
         let texts = self.find(folders)?.read(names)?;
         let scene = |(name, (label, text)): (&String, (String, Vec<u8>))| {
-            // An error is about the file; the scene has its name.
+            // Errors name the file, and the scene has the name of the catalogue.
             let scene = Scene::parse(&label, &text)?;
             Ok(Scene { name: name.trim_end_matches(".txt").to_owned(), ..scene })
         };
@@ -152,7 +151,7 @@ impl Set {
     }
 }
 
-/// A label beyond the classes would be an index beyond every table of them.
+/// Fails if a label is no class. Labels are used as indices.
 fn check_labels(label: &str, set: &ImageSet, images: &Images) -> Result<()> {
     let classes = set.classes.len();
     match images.labels.iter().position(|&class| usize::from(class) >= classes) {

@@ -1,11 +1,14 @@
-//! Data sets: what is known of them, where they are, and what is in them.
+//! Data sets: the catalogue, finding and verifying files, reading them.
 //!
-//! [`sets`] is the catalogue. [`Set::find`] looks for a set in folders, [`Found::verify`] compares it
-//! with the catalogue's checksums, [`Set::images`] and [`Set::scenes`] read it. Nothing is fetched
-//! here, and no variable of the environment is read: where to look is an argument.
+//! [`sets`] is the catalogue. [`Set::find`] looks for a set in folders, [`Found::verify`] compares its
+//! files with the catalogue's checksums. [`Set::images`] reads grey images, [`Set::colour_images`]
+//! colour images, and [`Set::scenes`] pedestrians. A [`Loader`] makes batches of colour images.
+//!
+//! Nothing here downloads anything or reads environment variables: the folders are arguments.
 
 mod catalogue;
 mod checksum;
+mod colour;
 mod find;
 mod groups;
 mod idx;
@@ -19,8 +22,13 @@ mod tree;
 mod verify;
 mod windows;
 
+pub use catalogue::{CifarFiles, ColourSet, ColourSource, JpegFiles, PngBatch};
 pub use catalogue::{Client, DataFile, ImageFiles, ImageSet, Package, Pedestrians, PngSet, Set};
 pub use catalogue::{set, sets};
+pub use colour::{
+    Batch, ColourImages, Crop, ImageTransform, Loader, LoaderConfig, Prefetch, RandomResizedCrop,
+    read_png_batches, resize,
+};
 pub use find::Found;
 pub use groups::Groups;
 pub use idx::read_idx;

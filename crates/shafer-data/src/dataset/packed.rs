@@ -1,4 +1,4 @@
-//! Files that may be compressed: which way is in their first bytes.
+//! Files that may be compressed with gzip or xz, recognised by their first bytes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -14,10 +14,10 @@ use crate::{Error, Result};
 const GZIP: &[u8] = b"\x1f\x8b";
 const XZ: &[u8] = b"\xfd7zXZ\x00";
 
-/// What `xz -9` needs to be undone, and no more: a file can ask for gigabytes.
+/// The memory that files of `xz -9` need. A hostile file could demand gigabytes.
 const XZ_MEMORY_KIB: u32 = 100 << 10;
 
-/// Opens a file and undoes its compression, if it has one.
+/// Opens a file, and decompresses it if necessary.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>> {
     let label = path.display().to_string();
     if path.is_dir() {
@@ -27,7 +27,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>> {
     unpack(BufReader::with_capacity(1 << 16, file)).map_err(|e| Error::io(&label, "read", e))
 }
 
-/// Undoes the compression of what is read from `source`, if it has one.
+/// Decompresses a stream if necessary.
 pub(crate) fn unpack<'a>(mut source: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut start = [0; XZ.len()];
     let n = fill(&mut source, &mut start)?;
@@ -41,14 +41,14 @@ pub(crate) fn unpack<'a>(mut source: impl Read + 'a) -> io::Result<Box<dyn Read 
     })
 }
 
-/// The error of a failed read: of the system's, or of what the compression found in the file.
+/// The error of a failed read, by the operating system or the decompressor.
 pub(crate) fn failed(label: &str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => {
             Error::format(label, "ends early", "it is truncated: copy or fetch it again")
         }
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::OutOfMemory => {
-            let problem = format!("cannot be uncompressed ({})", cut(&error.to_string(), 200));
+            let problem = format!("cannot be decompressed ({})", cut(&error.to_string(), 200));
             Error::format(label, problem, "it is damaged: copy or fetch it again")
         }
         _ => Error::io(label, "read", error),

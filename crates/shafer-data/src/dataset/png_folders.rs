@@ -1,4 +1,4 @@
-//! Images as PNG files in one folder a class, as notMNIST comes.
+//! Images as PNG files with one folder per class, the layout of notMNIST.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -9,13 +9,14 @@ use super::images::{Images, MOST_BYTES};
 use super::tree::{label_of, walk};
 use crate::{Error, Result};
 
-/// No image of these sets is near it; one that claims to be is damaged.
+/// Larger than any image of these sets. Bounds the memory that a damaged file can claim.
 const MOST_PIXELS: usize = 1 << 20;
 
-/// Reads the grey PNG files of one folder a class, such as `A/` to `J/`, from a folder or from a tar
-/// archive of it. An image's label is the position of its folder's name in `classes`; what lies in
-/// other folders is left alone. A file that is no PNG, or a broken one, is counted and skipped:
-/// the sets have such. An image of another size than the others is an error.
+/// Reads grey PNG files with one folder per class, such as `A/` to `J/`, from a folder or a tar archive.
+///
+/// The label of an image is the index of its folder's name in `classes`. Other folders are ignored. Files
+/// that are not valid PNG are counted and skipped: the published sets contain some. An image of another
+/// size than the first is an error.
 ///
 /// ```
 /// use shafer_data::dataset::read_png_folders;
@@ -53,29 +54,29 @@ pub fn read_png_folders(place: &Path, classes: &[impl AsRef<str>]) -> Result<Ima
             (images.rows, images.columns) = (rows, columns);
         } else if (rows, columns) != (images.rows, images.columns) {
             let problem = format!(
-                "is {rows}x{columns}, but the images before are {}x{}",
+                "is {rows}x{columns}, but the first image is {}x{}",
                 images.rows, images.columns
             );
-            return Err(Error::format(&label, problem, "all images of a set have one size"));
+            return Err(Error::format(&label, problem, "all images must have the same size"));
         }
         if images.pixels.len() + pixels.len() > MOST_BYTES {
-            let problem = format!("holds more than {MOST_BYTES} bytes of pixels");
-            return Err(Error::format(&place_label, problem, "read it in parts"));
+            let problem = format!("has more than {MOST_BYTES} bytes of pixels");
+            return Err(Error::format(&place_label, problem, "use a part of the set"));
         }
         images.pixels.extend_from_slice(&pixels);
         images.labels.push(class);
         Ok(())
     })?;
     if images.is_empty() {
-        let (skipped, hint) = (images.skipped, "one folder of PNG files a class is needed");
-        let problem = format!("has no image that can be read, and {skipped} that cannot");
+        let (skipped, hint) = (images.skipped, "expected PNG files in one folder per class");
+        let problem = format!("has no valid image and {skipped} invalid ones");
         return Err(Error::format(&place_label, problem, hint));
     }
     Ok(images)
 }
 
-/// The class of an image is the name of the folder it is in. The dot files are those that macOS
-/// puts into archives.
+/// The index of the class that the folder of an image names. Ignores dot files, which macOS adds to
+/// archives.
 fn class_of(path: &Path, classes: &[impl AsRef<str>]) -> Option<u8> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?.file_name()?.to_str()?;
@@ -84,7 +85,7 @@ fn class_of(path: &Path, classes: &[impl AsRef<str>]) -> Option<u8> {
     u8::try_from(class).ok().filter(|_| png)
 }
 
-/// Rows, columns and pixels; no pixels if the image is not grey; nothing if it is damaged.
+/// Rows, columns and pixels. No pixels if the image is not grey, and `None` if it is damaged.
 fn decode(contents: &[u8]) -> Option<(usize, usize, Option<Vec<u8>>)> {
     let limits = Limits { bytes: 4 * MOST_PIXELS };
     let mut decoder = Decoder::new_with_limits(Cursor::new(contents), limits);

@@ -1,4 +1,4 @@
-//! The text files of ETH/UCY: where each pedestrian of a scene was, frame by frame.
+//! The text files of ETH/UCY: the position of each pedestrian in each frame of a scene.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use crate::npy::shortened;
 use crate::{Error, Result};
 
-/// Frames between two positions of a track that has no gap.
+/// The frames between two consecutive positions of a track.
 pub const FRAME_STEP: u32 = 10;
 
-/// The time between them.
+/// The time between two consecutive positions.
 pub const SECONDS_PER_STEP: f64 = 0.4;
 
 const HINT: &str = "each line is a frame, a pedestrian, x and y, separated by tabs or spaces";
@@ -17,30 +17,29 @@ const HINT: &str = "each line is a frame, a pedestrian, x and y, separated by ta
 /// The pedestrians of one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
-    /// The file's name without its ending, such as `biwi_eth_val`.
+    /// The file name without its extension, such as `biwi_eth_val`.
     pub name: String,
-    /// One track a pedestrian, by increasing number.
+    /// One track per pedestrian, sorted by number.
     pub tracks: Vec<Track>,
-    /// How many lines said again what another had said.
+    /// The number of duplicate lines.
     pub repeated: usize,
 }
 
-/// Where one pedestrian was.
+/// The positions of one pedestrian over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
     /// The pedestrian's number in the scene.
     pub agent: u32,
-    /// The frames in which the pedestrian was seen, increasing. Neighbours are [`FRAME_STEP`] apart
-    /// unless there is a gap.
+    /// The frames of the positions, increasing: [`FRAME_STEP`] apart, except where the track has a gap.
     pub frames: Vec<u32>,
-    /// Where, in metres; as many as there are frames.
+    /// The position in each frame, in metres.
     pub positions: Vec<[f64; 2]>,
 }
 
 impl Scene {
-    /// Reads a file's text. Lines may come in any order, and a line may come twice; empty lines are
-    /// left out. A pedestrian in two places at once is an error, as are frames that are no whole
-    /// number of steps apart and coordinates that are not finite.
+    /// Parses the text of a file. Lines can be in any order. Empty and duplicate lines are skipped. Two
+    /// positions of a pedestrian in one frame are an error, as are frames that are not a multiple of
+    /// [`FRAME_STEP`] apart and coordinates that are not finite.
     ///
     /// ```
     /// use shafer_data::dataset::Scene;
@@ -56,8 +55,8 @@ impl Scene {
         Self::parse_steps(name, text, Some(FRAME_STEP))
     }
 
-    /// Like [`parse`](Self::parse), but the frames may be any numbers: for recordings of another frame
-    /// rate, whose tracks have to be resampled before anything else is done with them.
+    /// Like [`parse`](Self::parse), but accepts any frame numbers: for recordings with another frame
+    /// rate, whose tracks are resampled before further use.
     ///
     /// ```
     /// use shafer_data::dataset::Scene;
@@ -91,7 +90,7 @@ impl Scene {
             let first = *first_frame.get_or_insert(frame);
             if let Some(step) = step.filter(|step| frame.abs_diff(first) % step != 0) {
                 let problem = format!(
-                    "frame {frame} is no multiple of {step} frames from the first, {first}"
+                    "frame {frame} is not a multiple of {step} frames from the first frame, {first}"
                 );
                 return Err(wrong(number, &problem));
             }
@@ -99,8 +98,7 @@ impl Scene {
                 None => {}
                 Some(before) if before == [x, y] => repeated += 1,
                 Some(_) => {
-                    let problem =
-                        format!("pedestrian {agent} has a second position in frame {frame}");
+                    let problem = format!("pedestrian {agent} has two positions in frame {frame}");
                     return Err(wrong(number, &problem));
                 }
             }
@@ -118,7 +116,7 @@ impl Scene {
 }
 
 impl Track {
-    /// The longest stretches without a gap, as ranges of positions.
+    /// The longest runs of positions without a gap, as index ranges.
     ///
     /// ```
     /// use shafer_data::dataset::Track;
@@ -137,7 +135,7 @@ impl Track {
     }
 }
 
-/// The four numbers of a line; `None` if it is empty.
+/// The four numbers of a line, or `None` if it is empty.
 fn fields(line: &[u8]) -> Option<std::result::Result<[f64; 4], String>> {
     let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     let mut numbers = [0.0; 4];
@@ -156,7 +154,7 @@ fn fields(line: &[u8]) -> Option<std::result::Result<[f64; 4], String>> {
     Some(if more == 0 { Ok(numbers) } else { Err(format!("has {} values, not 4", more + 4)) })
 }
 
-/// Numbers of frames and pedestrians are written as 780 and as 780.0.
+/// Converts a number to an integer. Files write frame and pedestrian numbers as 780 or as 780.0.
 fn whole(number: f64) -> Option<u32> {
     let whole = number as u32;
     (f64::from(whole) == number).then_some(whole)

@@ -1,11 +1,12 @@
-//! Random order and random parts, from the caller's generator.
+//! Random permutations and subsets, drawn from a given generator.
+
+use std::collections::BTreeMap;
 
 use rand_core::Rng;
 
 use crate::{Error, Result};
 
-/// Puts items in a random order; each order is equally likely. The same state of the generator
-/// gives the same order on every machine.
+/// Shuffles items uniformly. The same state of the generator gives the same order on every machine.
 ///
 /// ```
 /// use rand::{SeedableRng, rngs::StdRng};
@@ -22,8 +23,8 @@ pub fn shuffle<T, R: Rng + ?Sized>(items: &mut [T], rng: &mut R) {
     }
 }
 
-/// A random part of the images that keeps the balance of the classes: of each class `fraction` of
-/// its images, rounded to the nearest number and at least one. Gives their indices, increasing.
+/// A stratified random subset: `fraction` of the images of each class, rounded to the nearest number,
+/// and at least one. Returns their indices in increasing order.
 ///
 /// ```
 /// use rand::{SeedableRng, rngs::StdRng};
@@ -34,8 +35,8 @@ pub fn shuffle<T, R: Rng + ?Sized>(items: &mut [T], rng: &mut R) {
 /// assert_eq!((half.len(), ones), (5, 2));
 /// # Ok::<(), shafer_data::Error>(())
 /// ```
-pub fn stratified<R: Rng + ?Sized>(
-    labels: &[u8],
+pub fn stratified<L: Copy + Ord, R: Rng + ?Sized>(
+    labels: &[L],
     fraction: f64,
     rng: &mut R,
 ) -> Result<Vec<usize>> {
@@ -43,13 +44,12 @@ pub fn stratified<R: Rng + ?Sized>(
         let problem = format!("is {fraction}, but must be greater than 0 and at most 1");
         return Err(Error::request("fraction", problem));
     }
+    let mut classes: BTreeMap<L, Vec<usize>> = BTreeMap::new();
+    for (index, &label) in labels.iter().enumerate() {
+        classes.entry(label).or_default().push(index);
+    }
     let mut kept = Vec::new();
-    for class in 0..=u8::MAX {
-        let mut members: Vec<usize> =
-            (0..labels.len()).filter(|&index| labels[index] == class).collect();
-        if members.is_empty() {
-            continue;
-        }
+    for mut members in classes.into_values() {
         let wanted = ((members.len() as f64 * fraction).round() as usize).max(1);
         shuffle(&mut members, rng);
         kept.extend_from_slice(&members[..wanted]);
@@ -58,9 +58,9 @@ pub fn stratified<R: Rng + ?Sized>(
     Ok(kept)
 }
 
-/// A number below `n`, all equally likely: the high half of a product, drawn again in the few
-/// cases that would favour some numbers.
-fn below<R: Rng + ?Sized>(n: usize, rng: &mut R) -> usize {
+/// A uniform integer below `n`: the high half of a product, with rejection of the biased cases (Lemire's
+/// method).
+pub(crate) fn below<R: Rng + ?Sized>(n: usize, rng: &mut R) -> usize {
     let n = n as u64;
     loop {
         let product = u128::from(rng.next_u64()) * u128::from(n);
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// All 24 orders of four items, 1,000 each: 6 standard deviations are 186.
+    /// Each of the 24 permutations of four items is expected 1,000 times. 186 is 6 standard deviations.
     #[test]
     fn orders_are_equally_likely() {
         let mut rng = StdRng::seed_from_u64(1);
@@ -92,7 +92,7 @@ mod tests {
         assert!(counts.values().all(|&n| (n - 1000).abs() < 186), "{counts:?}");
     }
 
-    /// A generator whose numbers are given.
+    /// A generator that returns given numbers.
     struct Given(Vec<u64>);
 
     impl rand_core::TryRng for Given {
@@ -111,15 +111,15 @@ mod tests {
         }
     }
 
-    /// The order is part of every seeded result: a change of it is a change of results.
+    /// The permutation of given random numbers is pinned: seeded results depend on it.
     #[test]
     fn the_order_is_that_of_the_generator() {
-        // Of 4, of 3, of 2: the number is the top of the product.
+        // The indices below 4, 3 and 2 are the high halves of the products.
         let mut items = ['a', 'b', 'c', 'd'];
         shuffle(&mut items, &mut Given(vec![1 << 62, u64::MAX, 0]));
-        // d and b change places; c stays; d and a change places.
+        // Swaps d and b, then c and c, then d and a.
         assert_eq!(items, ['d', 'a', 'c', 'b']);
-        // 2^64 mod 3 is 1: a product whose low half is 0 is drawn again.
+        // 2^64 mod 3 is 1: a product whose low half is 0 is rejected.
         assert_eq!(below(3, &mut Given(vec![0, u64::MAX])), 2);
     }
 
@@ -142,6 +142,6 @@ mod tests {
             let expected = format!("fraction: is {bad}, but must be greater than 0 and at most 1");
             assert_eq!(error.to_string(), expected);
         }
-        assert!(stratified(&[], 0.5, &mut StdRng::seed_from_u64(1)).unwrap().is_empty());
+        assert!(stratified::<u8, _>(&[], 0.5, &mut StdRng::seed_from_u64(1)).unwrap().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A folder, or a tar archive of one: the same files either way.
+//! Walks the files of a folder or of a tar archive.
 
 use std::borrow::Cow;
 use std::fs;
@@ -9,18 +9,19 @@ use super::packed;
 use crate::npy::cut;
 use crate::{Error, Result};
 
-/// Deeper than any data set, and the end of links that lead in circles.
+/// The depth limit of the search, which also ends cycles of symbolic links.
 const DEEPEST: usize = 8;
 
-/// What comes before a name that is too long for its place. What is longer has another name.
+/// The longest name read from an extension header of tar.
 const LONGEST_NAME: u64 = 64 << 10;
 
-/// The largest file that is read whole: more than the largest of a data set.
+/// The largest file to read into memory: above the largest of any data set.
 const LARGEST: u64 = 256 << 20;
 
-/// Hands `visit` the contents of each file below `place` whose path is `wanted`. `place` is a folder,
-/// whose files come sorted by path, or a tar archive, compressed with gzip, xz or not at all, whose
-/// files come in its order. Paths are those below `place`.
+/// Calls `visit` with the path and the contents of each file in `place` whose path is `wanted`.
+///
+/// `place` is a folder, whose files are visited sorted by path, or a tar archive, plain or compressed with gzip
+/// or xz, whose files are visited in its order. Paths are relative to `place`.
 ///
 /// ```
 /// use shafer_data::dataset::walk;
@@ -69,7 +70,7 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> 
     let list = |e| Error::io(&folder.display().to_string(), "list the folder", e);
     for entry in fs::read_dir(folder).map_err(list)? {
         let path = entry.map_err(list)?.path();
-        // What a link leads to counts; a link that leads nowhere does not.
+        // Follows symbolic links, and skips broken ones.
         let Ok(found) = fs::metadata(&path) else { continue };
         if found.is_file() {
             files.push(path);
@@ -87,7 +88,7 @@ fn walk_archive(
 ) -> Result<()> {
     let label = place.display().to_string();
     let mut archive = tar::Archive::new(packed::open(place)?);
-    // Raw, since long names would be read into memory whole, however long they are.
+    // Raw entries: otherwise long names are read into memory without a limit.
     let entries = archive.entries().map_err(|e| packed::failed(&label, e))?.raw(true);
     let (mut any, mut long_name) = (false, None);
     for entry in entries {
@@ -104,7 +105,7 @@ fn walk_archive(
         if kind.is_file() && wanted(&path) {
             let (label, size) = (label_of(&label, &path), entry.size());
             let contents = contents(&label, entry)?;
-            // The end of the archive looks like the end of the file to who reads it.
+            // A truncated archive is not an error of the reader: it ends the entry.
             if (contents.len() as u64) < size {
                 return Err(packed::failed(&label, io::ErrorKind::UnexpectedEof.into()));
             }
@@ -114,12 +115,12 @@ fn walk_archive(
     if any { Ok(()) } else { Err(no_archive(&label)) }
 }
 
-/// What an error calls a file of an archive, whose name can be anything.
+/// The label of a file in an archive for error messages. Its name can be any bytes.
 pub(crate) fn label_of(place: &str, path: &Path) -> String {
     format!("{place}: {}", cut(&path.display().to_string(), 200))
 }
 
-/// The name of the next entry, which has not enough room for it.
+/// The long name of the next entry, from an extension header.
 fn read_name(entry: &mut tar::Entry<'_, impl Read>) -> io::Result<Option<PathBuf>> {
     let mut bytes = Vec::new();
     entry.take(LONGEST_NAME).read_to_end(&mut bytes)?;
@@ -136,26 +137,26 @@ fn no_archive(label: &str) -> Error {
     Error::format(label, "is not a tar archive", "copy or fetch it again")
 }
 
-/// What is no header at the beginning makes the file no archive; later, a broken one.
+/// An invalid header at the start means that the file is not an archive; later, that it is damaged.
 fn broken(label: &str, any: bool, error: io::Error) -> Error {
     match packed::failed(label, error) {
         Error::Io { source, .. } if !any && source.raw_os_error().is_none() => no_archive(label),
         Error::Io { source, .. } if source.raw_os_error().is_none() => {
-            let problem = format!("is a broken archive ({})", cut(&source.to_string(), 200));
+            let problem = format!("is a damaged archive ({})", cut(&source.to_string(), 200));
             Error::format(label, problem, "copy or fetch it again")
         }
         other => other,
     }
 }
 
-/// All that can be read, unless it is too much.
+/// Reads a whole file, up to a limit.
 pub(crate) fn contents(label: &str, source: impl Read) -> Result<Vec<u8>> {
     let mut contents = Vec::new();
     let mut source = source.take(LARGEST + 1);
     source.read_to_end(&mut contents).map_err(|e| packed::failed(label, e))?;
     if contents.len() as u64 > LARGEST {
         let problem = format!("is larger than {LARGEST} bytes");
-        return Err(Error::format(label, problem, "no file of a data set is"));
+        return Err(Error::format(label, problem, "files of data sets are smaller"));
     }
     Ok(contents)
 }

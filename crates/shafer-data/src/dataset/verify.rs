@@ -1,27 +1,28 @@
-//! Whether a data set is what it should be.
+//! Verifies the files of a data set against the catalogue.
 
 use std::io::Read;
 use std::path::Path;
 
-use super::catalogue::{DataFile, ImageSet, PngSet};
+use super::catalogue::{DataFile, ImageSet, PngSet, Set};
 use super::find::{Form, Found};
 use super::png_folders::read_png_folders;
+use super::tree::{label_of, walk};
 use super::{checksum, packed};
 use crate::{Error, Result};
 
-const HINT: &str = "it is damaged, or another file of that name: fetch it again";
+const HINT: &str = "it is damaged, or a different file with this name: fetch it again";
 
-/// What was found out about a part of a data set.
+/// The result of checking a part of a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// The part: a file, or the folder of all images.
+    /// The name of a file, or of the set if all images were checked together.
     pub name: String,
-    /// What is wrong with it, in one line.
+    /// The problem, in one line, if there is one.
     pub problem: Option<String>,
 }
 
 impl DataFile {
-    /// Compares a file, which may be compressed, with what the catalogue says.
+    /// Checks the length and the checksum of a file, which can be compressed.
     ///
     /// ```
     /// use shafer_data::dataset::DataFile;
@@ -33,14 +34,14 @@ impl DataFile {
     /// std::fs::write(&path, "abc")?;
     /// file.check(&path)?;
     /// std::fs::write(&path, "abd")?;
-    /// assert!(file.check(&path).unwrap_err().to_string().contains(": its SHA-256 is a52d159f"));
+    /// assert!(file.check(&path).unwrap_err().to_string().contains(": has the SHA-256 a52d159f"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check(&self, path: &Path) -> Result<()> {
         self.check_contents(&path.display().to_string(), packed::open(path)?)
     }
 
-    /// Compares bytes in memory, which may be compressed; `label` is how an error calls them.
+    /// Checks the length and the checksum of bytes, which can be compressed. `label` names them in errors.
     ///
     /// ```
     /// use shafer_data::dataset::DataFile;
@@ -64,7 +65,7 @@ impl DataFile {
         } else if bytes < self.bytes {
             format!("has {bytes} bytes, not {}", self.bytes)
         } else if sha256 != self.sha256 {
-            format!("its SHA-256 is {sha256}, not {}", self.sha256)
+            format!("has the SHA-256 {sha256}, not {}", self.sha256)
         } else {
             return Ok(());
         };
@@ -72,9 +73,39 @@ impl DataFile {
     }
 }
 
+impl Set {
+    /// Checks the length and the checksum of all files in a tar archive.
+    ///
+    /// ```
+    /// let cifar10 = shafer_data::dataset::set("cifar10")?;
+    /// assert!(cifar10.check_archive("none.tar.gz".as_ref()).is_err());
+    /// # Ok::<(), shafer_data::Error>(())
+    /// ```
+    pub fn check_archive(&self, archive: &Path) -> Result<()> {
+        let label = archive.display().to_string();
+        let file_of = |path: &Path| {
+            let name = path.file_name()?.to_str()?;
+            self.files.iter().position(|file| file.name == name)
+        };
+        let mut seen = vec![false; self.files.len()];
+        walk(archive, &|path| file_of(path).is_some(), &mut |path, contents| {
+            if let Some(index) = file_of(path).filter(|&index| !seen[index]) {
+                self.files[index].check_bytes(&label_of(&label, path), &contents)?;
+                seen[index] = true;
+            }
+            Ok(())
+        })?;
+        match self.files.iter().zip(seen).find(|(_, seen)| !seen) {
+            None => Ok(()),
+            Some((file, _)) => {
+                Err(Error::format(&label, format!("has no file {}", file.name), HINT))
+            }
+        }
+    }
+}
+
 impl PngSet {
-    /// Compares the images of a folder or of a tar archive with what the catalogue says, in whichever
-    /// order they are.
+    /// Checks the number and the checksum of the images in a folder or a tar archive, in any order.
     ///
     /// ```
     /// let notmnist = shafer_data::dataset::set("notmnist")?.images.as_ref().unwrap();
@@ -88,7 +119,7 @@ impl PngSet {
         let problem = if images.len() != self.images {
             format!("has {} images, not {}", images.len(), self.images)
         } else if sha256 != self.sha256 {
-            format!("the SHA-256 of its images is {sha256}, not {}", self.sha256)
+            format!("has images with the SHA-256 {sha256}, not {}", self.sha256)
         } else {
             return Ok(());
         };
@@ -97,7 +128,7 @@ impl PngSet {
 }
 
 impl Found {
-    /// Reads everything, and compares it with the checksums of the catalogue.
+    /// Reads all files and compares them with the checksums of the catalogue.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -136,6 +167,15 @@ impl Found {
                     Err(error) => vec![check(&self.set.name, Err(error))],
                 }
             }
+            // The images of other distributors are encoded differently: only known files are checked.
+            Form::Jpeg => match self.set.paths(&self.place) {
+                Ok(paths) => {
+                    let pairs = files.iter().zip(&paths);
+                    let present = pairs.filter_map(|(file, path)| Some((file, path.as_ref()?)));
+                    present.map(|(file, path)| check(&file.name, file.check(path))).collect()
+                }
+                Err(error) => vec![check(&self.set.name, Err(error))],
+            },
             Form::Png => {
                 let images = self.set.images.as_ref();
                 let result = match images {

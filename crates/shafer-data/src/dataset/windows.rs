@@ -1,5 +1,5 @@
-//! What is known of a pedestrian at one moment, and what came after: the samples of behaviour
-//! prediction.
+//! Windows of tracks, the samples of behaviour prediction: a pedestrian's history, neighbours and
+//! future at one time step.
 
 use std::collections::BTreeMap;
 
@@ -10,36 +10,34 @@ use super::scene::{FRAME_STEP, SECONDS_PER_STEP, Scene, Track};
 use super::subset::shuffle;
 use crate::{Error, Result};
 
-/// Position, velocity and acceleration, each as x and y; in metres and seconds.
+/// Position, velocity and acceleration, each as x and y, in metres and seconds.
 pub type State = [f64; 6];
 
-/// A pedestrian at one moment, the present.
+/// A pedestrian at one time step, the present.
 ///
-/// Positions are relative to where the pedestrian is at present. Velocities are the differences to the
-/// position before, over [`SECONDS_PER_STEP`], and accelerations those of the velocities. Where a
-/// pedestrian appears there is no position before: the velocity is that of the next step, and the
-/// acceleration 0. If that is the present, the next step is not known yet, and the velocity is 0 as well.
-/// So nothing of a history tells of the future.
+/// Positions are relative to the pedestrian's present position. Velocities are backward differences of
+/// positions over [`SECONDS_PER_STEP`], and accelerations backward differences of velocities. The first
+/// state of a track has no predecessor: its velocity is that of the second state, and its acceleration 0. If
+/// it is the present state, its velocity is 0, too. So the history never leaks future positions.
 ///
-/// A pedestrian who is lost from sight and comes back is a new one: a gap ends the history and the future.
+/// A gap in a track ends the history and the future, as if another pedestrian followed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
     /// The pedestrian's number in the scene.
     pub agent: u32,
     /// The frame of the present.
     pub frame: u32,
-    /// Where the pedestrian is at present, in the scene.
+    /// The present position in the coordinates of the scene.
     pub origin: [f64; 2],
-    /// The states up to the present, which is the last: at least one, and at most
-    /// [`WindowShape::history`] more.
+    /// The states up to and including the present: between 1 and [`WindowShape::history`] + 1.
     pub history: Vec<State>,
-    /// For each state of the history, the sum of those of the neighbours at that time: of those who at
-    /// present are within [`WindowShape::radius`]. Their positions are relative to the same place. Who
-    /// was not seen at a time adds nothing to its sum.
+    /// For each time step of the history, the sum of the states of the neighbours: the pedestrians within
+    /// [`WindowShape::radius`] at present. Positions are relative to the same origin. A neighbour without
+    /// a position at a time step adds nothing to its sum.
     pub neighbours: Vec<State>,
     /// The number of neighbours.
     pub neighbour_count: usize,
-    /// The states after the present: at most [`WindowShape::future`], and fewer where the track ends.
+    /// The states after the present: at most [`WindowShape::future`], fewer where the track ends.
     pub future: Vec<State>,
 }
 
@@ -50,38 +48,38 @@ impl Window {
     }
 }
 
-/// How velocities come from positions, and accelerations from velocities.
+/// How velocities are computed from positions, and accelerations from velocities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Differences {
-    /// From the step before: nothing of a history tells of the future.
+    /// Backward differences, which do not leak future positions.
     #[default]
     Backward,
-    /// From the step before and the step after, as NumPy's `gradient` has it, which the code of
-    /// Trajectron++ used when the paper was written. The state at present then knows of the next two steps.
-    /// It is there for comparison with numbers made that way, and for nothing else.
+    /// Central differences, as `numpy.gradient` computes them. The code of Trajectron++ used them when the
+    /// paper was written. They leak the next two positions into the present state: use them only to compare
+    /// with results computed that way.
     Central,
 }
 
-/// How far windows reach, and which ones count.
+/// The extent of windows, and which windows to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowShape {
-    /// How many steps before the present are looked at.
+    /// The largest number of history steps before the present.
     pub history: usize,
-    /// How many of them there must be at least.
+    /// The smallest number of history steps.
     pub least_history: usize,
-    /// How many steps after the present are looked at.
+    /// The largest number of future steps.
     pub future: usize,
-    /// How many of them there must be at least.
+    /// The smallest number of future steps.
     pub least_future: usize,
-    /// Who is not farther away at present, in metres, is a neighbour.
+    /// The largest present distance of a neighbour, in metres.
     pub radius: f64,
-    /// What velocities and accelerations are.
+    /// How velocities and accelerations are computed.
     pub differences: Differences,
 }
 
 impl WindowShape {
-    /// Windows to train on: at least one step of history, up to 8, and a future of 12 steps.
+    /// Training windows: 1 to 8 history steps, 12 future steps.
     pub const TRAINING: Self = Self {
         history: 8,
         least_history: 1,
@@ -91,37 +89,40 @@ impl WindowShape {
         differences: Differences::Backward,
     };
 
-    /// Whole windows, to test with, as results on ETH/UCY are published: eight positions with the present one,
-    /// and the twelve after it. The network may look at one more step of history where there is one.
+    /// The test windows of published results on ETH/UCY: 8 positions including the present and 12 future
+    /// steps. One more history step is used where it exists.
     pub const PUBLISHED: Self = Self { least_history: 7, ..Self::TRAINING };
 
-    /// Every pedestrian who was seen before the present, with whatever future there is.
+    /// Every pedestrian with at least one history step, and any number of future steps.
     pub const ANY_FUTURE: Self = Self { least_future: 0, ..Self::TRAINING };
 
-    /// What the paper evaluates: a whole history of 8 steps, and whatever future there is.
+    /// The windows that the paper evaluates: 8 history steps, and any number of future steps.
     ///
-    /// It says that there are 203 pedestrians at 50 random steps of `biwi_eth_val`, and 181 of them have a
-    /// future. The mean over all choices of 50 steps is 214 and 190 with a whole history, but 397 and 369
-    /// with one step of history.
+    /// The paper reports 203 pedestrians at 50 random time steps of `biwi_eth_val`, 181 of them with a
+    /// future. The expectation over all choices of 50 steps is 214 and 190 with 8 history steps, but 397 and
+    /// 369 with one.
     pub const PAPER: Self = Self { least_history: 8, ..Self::ANY_FUTURE };
 
-    /// Every pedestrian who is there, even those who appear at present and so have no velocity yet.
+    /// Every pedestrian, including those without any history step.
     pub const PRESENT: Self = Self { least_history: 0, ..Self::ANY_FUTURE };
 
     fn check(&self) -> Result<()> {
         let wrong = |problem: String| Err(Error::request("window", problem));
         if self.least_history > self.history || self.least_future > self.future {
-            return wrong("must not need more steps than it looks at".to_owned());
+            return wrong("requires more steps than it can have".to_owned());
         }
         if !(self.radius.is_finite() && self.radius >= 0.0) {
-            return wrong(format!("has a radius of {}, but must have a finite one", self.radius));
+            return wrong(format!(
+                "has a radius of {}, but must have a finite one of at least 0",
+                self.radius
+            ));
         }
         Ok(())
     }
 }
 
 impl Scene {
-    /// All windows of this shape, by frame and then by pedestrian. There may be none.
+    /// All windows of this shape, sorted by frame and then by pedestrian. The result can be empty.
     ///
     /// ```
     /// use shafer_data::dataset::{Scene, WindowShape};
@@ -142,16 +143,15 @@ impl Scene {
         Ok(seen.frames.keys().flat_map(|&frame| seen.windows_at(frame, shape)).collect())
     }
 
-    /// The windows of this shape whose present is one of these frames; at a frame where nobody is, there
-    /// are none.
+    /// The windows of this shape whose present is one of these frames.
     pub fn windows_at(&self, frames: &[u32], shape: &WindowShape) -> Result<Vec<Window>> {
         let seen = Seen::of(self, shape.differences)?;
         shape.check()?;
         Ok(frames.iter().flat_map(|&frame| seen.windows_at(frame, shape)).collect())
     }
 
-    /// So many different time steps of the scene, increasing: each choice among all steps from the first
-    /// frame to the last is equally likely, whether or not somebody is there. If the scene has fewer, all.
+    /// Draws `count` distinct time steps between the first and the last frame of the scene, uniformly and
+    /// including steps without pedestrians. Returns them in increasing order, and all of them if the scene has fewer.
     ///
     /// The paper evaluates the pedestrians at 50 such steps of `biwi_eth_val`: see [`WindowShape::PAPER`].
     ///
@@ -173,7 +173,7 @@ impl Scene {
         };
         let steps = (last - first) / FRAME_STEP + 1;
         if steps > LONGEST {
-            let problem = format!("lasts {steps} steps, but at most {LONGEST} can be chosen from");
+            let problem = format!("has {steps} time steps, more than the supported {LONGEST}");
             return Err(Error::request(&self.name, problem));
         }
         let mut frames: Vec<u32> = (0..steps).map(|step| first + step * FRAME_STEP).collect();
@@ -184,8 +184,8 @@ impl Scene {
     }
 }
 
-/// The windows of several scenes, one after the other. That there is none at all is an error: nothing could
-/// be trained or tested.
+/// The windows of several scenes, concatenated. Fails if there are none: nothing could be trained or
+/// tested.
 ///
 /// ```
 /// use shafer_data::dataset::{Scene, WindowShape, windows_of};
@@ -215,27 +215,27 @@ pub fn windows_of(scenes: &[Scene], shape: &WindowShape) -> Result<Vec<Window>> 
     Ok(windows)
 }
 
-/// A scene of 46 days: one wrong frame number must not ask for gigabytes.
+/// 46 days. Bounds the memory that one wrong frame number can cost.
 const LONGEST: u32 = 10_000_000;
 
-/// A scene by frames.
+/// A scene indexed by frame.
 struct Seen {
     tracks: Vec<Walk>,
-    /// Who is there: the track, and the place in it.
+    /// For each frame, the pedestrians present: index of the track, index in the track.
     frames: BTreeMap<u32, Vec<[usize; 2]>>,
 }
 
 /// A track with its velocities and accelerations.
 struct Walk {
     agent: u32,
-    /// Positions are those in the scene.
+    /// Positions are in the coordinates of the scene.
     states: Vec<State>,
-    /// For each of them, where its stretch begins and where the next does.
+    /// For each state, the start and the end of its run without a gap.
     stretch: Vec<[usize; 2]>,
 }
 
 impl Seen {
-    /// The fields of a scene are anybody's to fill, so they are checked.
+    /// Checks the scene, whose fields are public.
     fn of(scene: &Scene, differences: Differences) -> Result<Self> {
         let mut frames: BTreeMap<u32, Vec<[usize; 2]>> = BTreeMap::new();
         for (track, Track { agent, frames: seen, positions }) in scene.tracks.iter().enumerate() {
@@ -244,10 +244,10 @@ impl Seen {
                 Err(Error::request(&scene.name, problem))
             };
             if seen.len() != positions.len() {
-                return wrong("must have a position in every frame");
+                return wrong("must have one position per frame");
             }
             if !seen.is_sorted_by(|a, b| a < b) {
-                return wrong("must have frames that increase");
+                return wrong("must have increasing frames");
             }
             if !positions.as_flattened().iter().all(|x| x.is_finite()) {
                 return wrong("must have finite positions");
@@ -315,7 +315,7 @@ impl Walk {
         Self { agent: track.agent, states, stretch }
     }
 
-    /// At most so many states up to this place, as they are known there.
+    /// At most `steps` states up to and including `place`, without knowledge of later ones.
     fn history(&self, place: usize, steps: usize, origin: [f64; 2]) -> Vec<State> {
         let [start, _] = self.stretch[place];
         if place == start {
@@ -327,7 +327,7 @@ impl Walk {
     }
 }
 
-/// Adds the velocities and accelerations of [`Differences::Backward`] to the positions of a stretch.
+/// Adds the velocities and accelerations of [`Differences::Backward`] to a run of positions.
 fn backward(states: &mut [State]) {
     for i in 1..states.len() {
         let before = states[i - 1];
@@ -343,7 +343,7 @@ fn backward(states: &mut [State]) {
     }
 }
 
-/// Adds those of [`Differences::Central`]; at the ends of the stretch they are one-sided.
+/// Adds those of [`Differences::Central`]. At the ends of the run they are one-sided.
 fn central(states: &mut [State]) {
     let last = states.len() - 1;
     for column in 0..4 {
@@ -356,7 +356,7 @@ fn central(states: &mut [State]) {
     }
 }
 
-/// Standing still.
+/// The state of somebody who stands still at a position.
 fn at([x, y]: [f64; 2]) -> State {
     [x, y, 0.0, 0.0, 0.0, 0.0]
 }

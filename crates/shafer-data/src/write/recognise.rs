@@ -1,18 +1,18 @@
-//! Whether a file can be one of ours.
+//! Whether a file can be the output of an earlier run.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use half::{bf16, f16};
-
 use super::{csv, npz, safetensors};
+use crate::array::elements;
 use crate::npz::Archive;
 use crate::safetensors::read_header;
 use crate::{Error, Location, Result, Values, open};
 
-/// Whether [`create`](crate::create) or [`write_table`](crate::write_table) can have written a file, by the
-/// ending of its name and by its contents. A file that cannot be read is none of theirs.
+/// Whether [`create`](crate::create) or [`write_table`](crate::write_table) can have written a file, judging by
+/// its extension and contents. False for a file that cannot be read. An `.npy` carries no mark: it counts as
+/// written here if it holds distributions.
 ///
 /// ```
 /// use shafer_data::{Dtype, create, written_here};
@@ -28,7 +28,7 @@ use crate::{Error, Location, Result, Values, open};
 pub fn written_here(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending.to_ascii_lowercase().as_str() {
-        "npy" => probabilities(path),
+        "npy" => distributions(path),
         "npz" => archive(path),
         "safetensors" => tensors(path),
         "parquet" => parquet(path),
@@ -38,18 +38,36 @@ pub fn written_here(path: &Path) -> bool {
     .unwrap_or(false)
 }
 
-/// Probabilities lie between 0 and 1. Logits hardly do.
-fn probabilities(path: &Path) -> Result<bool> {
-    const LOOKED_AT: usize = 1 << 16;
+/// Whether the first million elements are distributions along some axis: nonnegative and with sum 1, or with
+/// several groups side by side, with their number as sum. Masks have whole sums, too, but hold only 0 and 1.
+fn distributions(path: &Path) -> Result<bool> {
+    const SAMPLE: usize = 1 << 20;
     let mut reader = open(&Location { path: Some(path.to_owned()), name: None })?;
     let mut block = Values::default();
-    reader.read(LOOKED_AT, &mut block)?;
-    Ok(match &block {
-        Values::F16(v) => v.iter().all(|v| (f16::ZERO..=f16::ONE).contains(v)),
-        Values::Bf16(v) => v.iter().all(|v| (bf16::ZERO..=bf16::ONE).contains(v)),
-        Values::F32(v) => v.iter().all(|v| (0.0..=1.0).contains(v)),
-        Values::F64(v) => v.iter().all(|v| (0.0..=1.0).contains(v)),
-    })
+    reader.read(SAMPLE, &mut block)?;
+    let (values, tolerance): (Vec<f64>, _) = match &block {
+        Values::F16(v) => (v.iter().map(|v| v.to_f64()).collect(), 1e-2),
+        Values::Bf16(v) => (v.iter().map(|v| v.to_f64()).collect(), 1e-2),
+        Values::F32(v) => (v.iter().map(|&v| f64::from(v)).collect(), 1e-3),
+        Values::F64(v) => (v.clone(), 1e-3),
+    };
+    if !values.iter().all(|v| (0.0..=1.0).contains(v)) {
+        return Ok(false);
+    }
+    let binary = values.iter().all(|&v| v == 0.0 || v == 1.0);
+    let shape = &reader.info().shape;
+    Ok((0..shape.len()).filter(|&axis| shape[axis] > 1).any(|axis| {
+        let Some(slab @ 1..) = elements(&shape[axis..]) else { return false };
+        let inner = slab / shape[axis];
+        // A file whose rows are longer than the sample is not recognised: then --force is needed.
+        let mut sums = values.chunks_exact(slab).flat_map(|slab| {
+            (0..inner).map(move |first| slab[first..].iter().step_by(inner).sum::<f64>())
+        });
+        let Some(first) = sums.next() else { return false };
+        let groups = first.round();
+        let whole = |sum: f64| (sum - groups).abs() <= tolerance;
+        (groups == 1.0 || groups > 1.0 && !binary) && whole(first) && sums.all(whole)
+    }))
 }
 
 fn archive(path: &Path) -> Result<bool> {
@@ -98,7 +116,8 @@ fn opened(path: &Path) -> Result<(String, File)> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use crate::{Column, Dtype, SparseRows, create, write_table};
+    use crate::{Column, Dtype, NpyWriter, RowWriter, SparseRows, create, write_table};
+    use half::{bf16, f16};
 
     const ENDINGS: [&str; 5] = ["npy", "npz", "safetensors", "parquet", "csv"];
 
@@ -109,14 +128,14 @@ mod tests {
             for ending in ENDINGS {
                 let path = folder.path().join(format!("a.{ending}"));
                 let mut writer = create(&path, 3, dtype).unwrap();
-                let (half, brain) = ([f16::ONE], [bf16::ONE]);
+                let (half, brain) = ([f16::ONE; 2], [bf16::ONE; 2]);
                 let values = match dtype {
                     Dtype::F16 => half[..].into(),
                     Dtype::Bf16 => brain[..].into(),
-                    Dtype::F32 => [1.0_f32][..].into(),
-                    Dtype::F64 => [1.0_f64][..].into(),
+                    Dtype::F32 => [1.0_f32; 2][..].into(),
+                    Dtype::F64 => [1.0_f64; 2][..].into(),
                 };
-                writer.write(SparseRows::new(&[0, 1, 1], &[2], values)).unwrap();
+                writer.write(SparseRows::new(&[0, 1, 2], &[2, 0], values)).unwrap();
                 writer.finish().unwrap();
                 assert!(written_here(&path), "{dtype} {ending}");
                 // The same contents under another ending are not.
@@ -139,5 +158,32 @@ mod tests {
             .collect();
         assert!(!tables.is_empty());
         assert!(tables.iter().all(|path| !written_here(path)), "{tables:?}");
+    }
+
+    #[test]
+    fn an_npy_is_recognised_by_its_sums() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npy");
+        let recognised = |shape: &[usize], values: &[f32]| {
+            let writer = NpyWriter::create(&path, shape[shape.len() - 1], Dtype::F32).unwrap();
+            let mut writer = Box::new(writer.shaped(shape).unwrap());
+            writer.write_dense(values.into()).unwrap();
+            writer.finish().unwrap();
+            written_here(&path)
+        };
+        assert!(recognised(&[2, 2], &[0.25, 0.75, 1.0, 0.0]));
+        // Classes along the first axis.
+        assert!(recognised(&[2, 2], &[0.25, 1.0, 0.75, 0.0]));
+        assert!(recognised(&[2, 2, 2], &[0.25, 1.0, 0.75, 0.0, 0.5, 0.5, 0.5, 0.5]));
+        // Two groups.
+        assert!(recognised(&[1, 4], &[0.25, 0.75, 0.5, 0.5]));
+        // Logits, masks and images.
+        assert!(!recognised(&[1, 2], &[3.0, -2.0]));
+        assert!(!recognised(&[4], &[1.0, 1.0, 0.0, 1.0]));
+        assert!(!recognised(&[2, 2], &[1.0, 1.0, 1.0, 1.0]));
+        assert!(!recognised(&[2, 2], &[0.0, 0.5, 0.9, 0.3]));
+        assert!(!recognised(&[2, 2], &[0.25, 0.75, 0.5, 0.4]));
+        assert!(!recognised(&[1, 1], &[1.0]));
+        assert!(!recognised(&[0, 1 << 40, 1 << 40], &[]));
     }
 }

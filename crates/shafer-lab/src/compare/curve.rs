@@ -1,4 +1,4 @@
-//! How much probability is lost for how many classes, as a parameter goes through its range.
+//! Trade-off curves: classes kept against probability dropped, over a range of parameters.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use shafer::{Element, Entmax, Evidential, Logits, MinP, Transform};
 use super::Output;
 use super::measure::rest;
 
-/// The points of one method.
+/// The curve of one method.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Curve {
     pub(crate) method: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct Curve {
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct CurvePoint {
-    /// Of the parameter.
+    /// The value of the parameter.
     pub(crate) value: f64,
     /// Classes kept, mean over rows.
     pub(crate) kept: f64,
@@ -57,7 +57,7 @@ impl Curves {
         ]))
     }
 
-    /// Adds the rows of a chunk. `output` is what a transform makes of them.
+    /// Adds the rows of a chunk. `output` transforms them.
     pub(super) fn add<E: Element>(
         &mut self,
         input: &Logits<'_, E>,

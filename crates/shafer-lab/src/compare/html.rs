@@ -1,4 +1,4 @@
-//! The comparison as one page that needs nothing but itself.
+//! Renders the comparison as a self-contained HTML page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,10 +11,11 @@ use super::sample::SampleRow;
 use super::svg::{self, Point, Scale, Tick};
 use super::top::Scored;
 use super::{Comparison, MethodReport};
-use crate::figure::axis::ticks;
-use crate::figure::colour::{Colour, of_method};
+use crate::drawing::colour::{Colour, of_method};
+use crate::drawing::ticks;
 use crate::method::SOFTMAX;
 use crate::page::{Document, escaped, filled};
+use crate::words::counted;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -23,9 +24,9 @@ const SCRIPT: &str = include_str!("page.js");
 /// The page.
 pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String> {
     let facts = format!(
-        "{} rows of {} classes, {}, temperature {}. Computed in {:.3} s, threads {}.",
-        comparison.rows,
-        comparison.classes,
+        "{} of {}, {}, temperature {}. Computed in {:.3} s, threads {}.",
+        counted(comparison.rows, "row"),
+        counted(comparison.classes, "class"),
         comparison.dtype,
         comparison.temperature,
         comparison.seconds,
@@ -61,16 +62,16 @@ fn coloured(comparison: &Comparison) -> impl Iterator<Item = (&MethodReport, Col
     comparison.methods.iter().map(|method| (method, of_method(&method.name)))
 }
 
-/// From where on a part of what is largest is too small for the eye.
+/// The largest ratio of two bars on a linear scale.
 const VANISHING: f64 = 50.0;
 
-/// The scale for classes kept: logarithmic where bars would vanish.
+/// The scale for classes kept: logarithmic if the shortest bar would vanish on a linear one.
 fn kept_scale(comparison: &Comparison) -> Scale {
     let kept = || comparison.methods.iter().filter_map(|method| method.kept.as_ref());
     let largest = kept().map(|kept| kept.mean.max(kept.p99 as f64)).fold(0.0, f64::max);
     let smallest = kept().map(|kept| kept.mean).fold(f64::INFINITY, f64::min);
     if largest > VANISHING * smallest {
-        // A bar of one class is to be seen.
+        // Starts below 1, so that a bar of one class is visible.
         Scale::Log(0.5, largest)
     } else {
         Scale::Linear(largest)
@@ -84,7 +85,7 @@ fn kept_ticks(scale: Scale) -> Vec<Tick> {
     }
 }
 
-/// Round numbers from 0 on.
+/// Ticks at round numbers from 0.
 fn linear_ticks(end: f64, wanted: usize) -> Vec<Tick> {
     let scale = Scale::Linear(end);
     let tick = |(value, label)| Tick { place: scale.place(value), label };
@@ -121,14 +122,14 @@ fn mean_scale(comparison: &Comparison) -> &'static str {
 
 fn scale(comparison: &Comparison) -> &'static str {
     if comparison.bins.iter().all(|(from, to)| from == to) {
-        "One column for each size."
+        "One column per size."
     } else {
-        "Columns stand for ranges of sizes that grow by a quarter each, so the scale of sizes is close \
-         to logarithmic."
+        "Each column covers a range of sizes about 25% wider than the previous one, so the axis is \
+         nearly logarithmic."
     }
 }
 
-/// Support sizes below the columns of a histogram.
+/// Ticks at support sizes below the columns of a histogram.
 fn size_ticks(bins: &[(usize, usize)]) -> Vec<Tick> {
     let last = bins.last().map_or(1, |bin| bin.1);
     let few = bins.iter().all(|(from, to)| from == to);
@@ -157,11 +158,12 @@ fn histograms(comparison: &Comparison) -> String {
             .zip(counts)
             .map(|(&(from, to), count)| {
                 let sizes = if from == to { from.to_string() } else { format!("{from} to {to}") };
-                format!("{count} rows keep {sizes}")
+                let keep = if *count == 1 { "keeps" } else { "keep" };
+                format!("{} {keep} {sizes}", counted(*count as usize, "row"))
             })
             .collect();
         let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
-        // On a logarithmic scale, one row has some height.
+        // Starts below 1, so that a column of one row is visible.
         let log = Scale::Log(0.5, most);
         let plot = |class, ys: &[Tick], scale| {
             svg::framed(class, ys, &xs, &svg::columns(counts, &names, scale, colour))
@@ -177,7 +179,7 @@ fn histograms(comparison: &Comparison) -> String {
     html
 }
 
-/// Less probability than this is not told apart.
+/// The lower end of the axis of dropped probability.
 const LEAST_DROPPED: f64 = 1e-6;
 
 /// Classes kept against probability dropped.
@@ -198,7 +200,7 @@ fn tradeoff(comparison: &Comparison) -> String {
             Point {
                 x: x.place(kept),
                 y: y.place(dropped),
-                name: format!("{name}: {kept:.2} classes kept, softmax mass {dropped:.3e} dropped"),
+                name: format!("{name}: {kept:.2} classes kept, {dropped:.3e} softmax mass dropped"),
                 marked: is_papers(curve, point),
             }
         };
@@ -254,7 +256,7 @@ fn table(comparison: &Comparison) -> String {
             escaped(&method.name)
         );
         for column in comparison.columns() {
-            // What is sorted by is the number, not its rounding.
+            // Sorts by the exact value, not by the rounded text.
             let value = (column.value)(method).map_or_else(String::new, |x| x.to_string());
             let _ = write!(html, r#"<td data-value="{value}">{}</td>"#, column.text(method));
         }
@@ -263,7 +265,7 @@ fn table(comparison: &Comparison) -> String {
     html + "</tbody></table>"
 }
 
-/// What the columns are.
+/// The descriptions of the columns.
 fn help(comparison: &Comparison) -> String {
     let mut html = String::new();
     for column in comparison.columns() {
@@ -273,24 +275,24 @@ fn help(comparison: &Comparison) -> String {
     html
 }
 
-/// What the page's program reads.
+/// The data of the page's script.
 #[derive(Serialize)]
 struct Data<'a> {
     classes: usize,
-    /// The colour of softmax, which is shown even if it is none of the methods.
+    /// The colour of softmax, which is shown even if it is not among the methods.
     softmax: String,
     methods: Vec<DataMethod<'a>>,
-    /// Of the classes that occur in the rows.
+    /// The names of the classes that occur in the rows.
     labels: BTreeMap<u32, &'a str>,
     rows: &'a [SampleRow],
     find: Vec<Find<'a>>,
 }
 
-/// Rows that may be looked for.
+/// A list of interesting rows.
 #[derive(Serialize)]
 struct Find<'a> {
     title: String,
-    /// The method that they are about, if it is one.
+    /// The method to select with the row, if the list is about one.
     method: Option<usize>,
     rows: &'a [Scored],
 }
@@ -304,7 +306,7 @@ struct DataMethod<'a> {
 fn find(comparison: &Comparison) -> Vec<Find<'_>> {
     let list = |title: &str, rows| Find { title: title.to_owned(), method: None, rows };
     let mut lists = vec![
-        list("methods disagree most (probability)", &comparison.most_disagreement),
+        list("most disagreement between methods (probability)", &comparison.most_disagreement),
         list("most conflict of evidence (-ln(1 - conflict))", &comparison.most_conflict),
     ];
     for (number, method) in comparison.methods.iter().enumerate() {
@@ -328,6 +330,6 @@ fn data(comparison: &Comparison, labels: &[String]) -> Result<String> {
         labels: rows.iter().flat_map(|row| &row.classes).filter_map(label).collect(),
         rows,
     };
-    // Within a script, nothing is escaped but what could end it or begin another.
+    // Within a script element, only `<` could start a tag.
     Ok(serde_json::to_string(&data)?.replace('<', "\\u003c"))
 }

@@ -1,7 +1,6 @@
-//! Exact confidence intervals of a share.
+//! Exact confidence intervals for a proportion.
 
-/// The 95% interval of Clopper and Pearson for the probability of an event that was seen `seen` times
-/// in `trials`, at least one of them.
+/// The Clopper-Pearson 95% interval for the probability of an event seen `seen` times in `trials >= 1`.
 pub(super) fn clopper_pearson(seen: u64, trials: u64) -> [f64; 2] {
     const TAIL: f64 = 0.025;
     let (k, n) = (seen as f64, trials as f64);
@@ -25,7 +24,7 @@ fn quantile(probability: f64, a: f64, b: f64) -> f64 {
 
 /// The regularized incomplete beta function `I_x(a, b)` for `0 < x < 1`.
 fn regularized_beta(x: f64, a: f64, b: f64) -> f64 {
-    // The continued fraction converges fast on this side of the mean.
+    // The continued fraction converges fast only below the mean.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - regularized_beta(1.0 - x, b, a);
     }
@@ -58,7 +57,7 @@ fn continued_fraction(x: f64, a: f64, b: f64) -> f64 {
 /// The logarithm of the gamma function for `x >= 1`: Stirling's series.
 fn ln_gamma(x: f64) -> f64 {
     const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
-    // Where the series is exact to the last digits.
+    // The series is accurate to double precision from 16 on; the recurrence covers smaller x.
     let (mut x, mut below) = (x, 0.0);
     while x < 16.0 {
         below += x.ln();

@@ -1,4 +1,7 @@
-//! The true classes of rows, and how methods fare by them.
+//! The true classes of rows, and the accuracy and loss of methods.
+
+use std::ffi::OsStr;
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use half::{bf16, f16};
@@ -6,8 +9,9 @@ use serde::Serialize;
 use shafer_data::{ArrayReader, Location, Values, open_labels};
 
 use super::interval::clopper_pearson;
+use crate::words::counted;
 
-/// The true classes, read along with the rows.
+/// Reads the true classes block by block with the rows.
 pub(crate) struct Labels {
     name: String,
     reader: Box<dyn ArrayReader>,
@@ -15,21 +19,22 @@ pub(crate) struct Labels {
     classes: Vec<u32>,
 }
 
-/// What a file of names is told that was meant to be a file of numbers.
-const NAMES: &str =
+/// The hint for a file that holds names instead of numbers.
+const HINT: &str =
     "--labels takes the number of the true class of each row, --class-names takes names";
 
 impl Labels {
-    pub(crate) fn open(name: &str) -> Result<Self> {
+    pub(crate) fn open(name: &OsStr) -> Result<Self> {
         let location = Location::parse(name);
         if location.path.is_none() {
             bail!("--labels cannot be standard input; give a file");
         }
         let reader = open_labels(&location).map_err(hinted)?;
-        Ok(Self { name: name.to_owned(), reader, block: Values::default(), classes: Vec::new() })
+        let name = Path::new(name).display().to_string();
+        Ok(Self { name, reader, block: Values::default(), classes: Vec::new() })
     }
 
-    /// The true classes of the next rows, of which the first has this number.
+    /// The true classes of the next rows, starting at row `first`.
     pub(super) fn next(&mut self, first: usize, rows: usize, classes: usize) -> Result<&[u32]> {
         self.reader.read(rows, &mut self.block).map_err(hinted)?;
         let name = &self.name;
@@ -37,7 +42,7 @@ impl Labels {
             let row = first + self.block.len();
             return Err(problem(
                 name,
-                format!("has {row} labels, but there are more rows: row {row} has none"),
+                format!("has only {}, none for row {row}", counted(row, "label")),
             ));
         }
         self.classes.clear();
@@ -50,14 +55,13 @@ impl Labels {
             };
             let row = first + place;
             if label.fract() != 0.0 || !label.is_finite() {
-                let what =
-                    format!("the label of row {row} is {label}, but must be the number of a class");
+                let what = format!("the label of row {row} is {label}, which is not an integer");
                 return Err(problem(name, what));
             }
             if label < 0.0 || label >= classes as f64 {
                 let last = classes - 1;
                 let what =
-                    format!("the label of row {row} is {label}, but the classes are 0 to {last}");
+                    format!("the label of row {row} is {label}, but classes are 0 to {last}");
                 return Err(problem(name, what));
             }
             self.classes.push(label as u32);
@@ -69,35 +73,36 @@ impl Labels {
     pub(super) fn finish(&mut self, rows: usize) -> Result<()> {
         self.reader.read(1, &mut self.block).map_err(hinted)?;
         if !self.block.is_empty() {
-            let what = format!("has more labels than the {rows} rows: there is no row {rows}");
+            let what =
+                format!("has more labels than the input, which has {}", counted(rows, "row"));
             return Err(problem(&self.name, what));
         }
         Ok(())
     }
 }
 
-/// Names the file of labels, and not that of logits.
+/// An error about the file of labels.
 fn problem(file: &str, problem: String) -> anyhow::Error {
     shafer_data::Error::Request { file: file.to_owned(), problem }.into()
 }
 
-/// Says what labels are, unless the operating system is to blame.
+/// Adds the hint, except to I/O errors.
 fn hinted(error: shafer_data::Error) -> anyhow::Error {
     match error {
         shafer_data::Error::Format { file, problem: what, .. }
         | shafer_data::Error::Request { file, problem: what } => {
-            problem(&file, format!("{what}; {NAMES}"))
+            problem(&file, format!("{what}; {HINT}"))
         }
         error => error.into(),
     }
 }
 
-/// What a method makes of a true class.
+/// The true class of a row under a method.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Truth {
-    /// Whether it is the first of the most probable classes.
+    /// Whether it is the arg-max, the first of ties.
     pub(super) is_best: bool,
-    /// 0 if it was dropped.
+    /// Zero for a dropped class.
     pub(super) probability: f64,
 }
 
@@ -110,17 +115,17 @@ pub(super) struct TruthTotals {
     loss: f64,
 }
 
-/// How a method fares by the true classes, over the rows that it gives a distribution for.
+/// Accuracy and loss of a method over the rows for which it has a distribution.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct TruthReport {
-    /// The share of rows whose most probable class is the true one; of several, the first.
+    /// The share of rows whose arg-max (the first of ties) is the true class.
     pub(crate) accuracy: f64,
     /// Rows in which the true class has probability 0: their log-loss is infinite.
     pub(crate) dropped: u64,
     pub(crate) dropped_share: f64,
-    /// The 95% interval of Clopper and Pearson for that share.
+    /// The Clopper-Pearson 95% interval of that share.
     pub(crate) dropped_interval: [f64; 2],
-    /// `-ln p` of the true class in nats; the mean over the other rows.
+    /// `-ln p` of the true class in nats, mean over the other rows.
     pub(crate) log_loss_of_kept: Option<f64>,
 }
 

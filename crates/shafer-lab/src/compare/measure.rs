@@ -1,4 +1,4 @@
-//! What a method makes of a row, beside softmax and the evidential support.
+//! Measures the output of a method on a row against softmax and the evidential support.
 
 use rayon::prelude::*;
 use shafer::{CompressedRows, Element};
@@ -6,7 +6,7 @@ use shafer::{CompressedRows, Element};
 use super::Output;
 use super::labels::Truth;
 
-/// What methods are measured by, for the rows of a chunk.
+/// The reference values for the rows of a chunk.
 pub(super) struct Reference<'a> {
     classes: usize,
     softmax: &'a [f64],
@@ -15,27 +15,27 @@ pub(super) struct Reference<'a> {
     labels: Option<&'a [u32]>,
 }
 
-/// What holds for a row whatever the method.
+/// The properties of a row that do not depend on the method.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowFacts<'a> {
-    /// The first of the most probable classes.
+    /// The arg-max, the first of ties.
     best: u32,
     /// The evidential support, if the row is not vacuous.
     pub(super) support: Option<&'a [u32]>,
-    /// The exponential of the entropy of softmax.
+    /// The exp of the entropy of softmax.
     pub(super) effective_classes: f64,
     /// `-ln(1 - kappa)`, where `kappa` is the conflict between the evidence for different classes
-    /// (`Belief::internal_conflict`): with many classes, `kappa` itself is 1 for every row.
+    /// (`Belief::internal_conflict`). With many classes, `kappa` rounds to 1 for every row.
     pub(super) conflict: f64,
 }
 
-/// What a method makes of a row.
+/// The measurements of a method on a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowNumbers {
     pub(super) size: u32,
-    /// Of the kept classes, those with a probability above 1%.
+    /// The number of kept classes with a probability above 1%.
     pub(super) above_one_percent: u32,
-    /// The exponential of the entropy.
+    /// The exp of the entropy.
     pub(super) effective_classes: f64,
     /// Softmax probability of the kept classes.
     pub(super) mass: f64,
@@ -50,8 +50,7 @@ pub(super) struct RowNumbers {
 }
 
 impl<'a> Reference<'a> {
-    /// Of logits and their softmax, one row after the other, and of what the evidential transform
-    /// keeps of them.
+    /// Computes the properties of contiguous rows from their softmax and their evidential rows.
     pub(super) fn new<E: Element>(
         classes: usize,
         logits: &[f64],
@@ -80,8 +79,8 @@ impl<'a> Reference<'a> {
         self.labels.map(|labels| labels[row])
     }
 
-    /// The numbers of each row, in order: added up in order, they come to the same every time.
-    /// `keepers` counts for each class of each row how many methods keep it.
+    /// Measures all rows, in order, so that sums are deterministic. `keepers` counts the methods that keep each
+    /// class of each row.
     pub(super) fn measure<E: Element>(
         &self,
         output: &Output<'_, E>,
@@ -100,16 +99,15 @@ impl<'a> Reference<'a> {
         rows.map(row).collect_into_vec(numbers);
     }
 
-    /// For each row, the probability that two of the methods, chosen at random, treat a class that is
-    /// drawn from softmax differently: one keeps it, the other drops it. `answers` is how many methods
-    /// gave a distribution for a row.
+    /// For each row, the probability that, of two random methods, exactly one keeps a class drawn from softmax.
+    /// `answers` counts the methods that have a distribution for a row.
     pub(super) fn disagreement(&self, keepers: &[u16], answers: &[u16]) -> Vec<f64> {
         let row = |(row, keepers): (usize, &[u16])| {
             let methods = f64::from(answers[row]);
             let differing = |&keepers: &u16| f64::from(keepers) * (methods - f64::from(keepers));
             let sum: f64 =
                 self.softmax(row).iter().zip(keepers).map(|(q, c)| q * differing(c)).sum();
-            // One method agrees with itself.
+            // A single method cannot disagree.
             if methods > 1.0 { 2.0 * sum / (methods * (methods - 1.0)) } else { 0.0 }
         };
         keepers.par_chunks_exact(self.classes).enumerate().map(row).collect()
@@ -122,25 +120,25 @@ impl<'a> RowFacts<'a> {
         let unmasked = || logits.iter().copied().filter(|&logit| logit > f64::NEG_INFINITY);
         let count = unmasked().count();
         let scaled = |difference: f64| difference / temperature;
-        // -ln p is the distance from the best, and that of the best.
-        let rarest = -softmax[best].ln();
+        // -ln p of a class is that of the best plus the difference of the logits.
+        let best_surprise = -softmax[best].ln();
         let entropy: f64 = logits
             .iter()
             .zip(softmax)
             .filter(|(_, q)| **q > 0.0)
-            .map(|(logit, q)| q * (rarest + scaled(logits[best] - logit)))
+            .map(|(logit, q)| q * (best_surprise + scaled(logits[best] - logit)))
             .sum();
-        // The classes above a mean are never all of them: then there is no evidence.
+        // Never all classes lie above the mean; a full support means a vacuous row.
         let support = (support.len() < count).then_some(support);
         let conflict = support.map_or(0.0, |support| {
             let mean = unmasked().sum::<f64>() / count as f64;
             let weight = |&class: &u32| scaled(logits[class as usize] - mean);
             let weights: f64 = support.iter().map(weight).sum();
-            // ln of the sum of e^w, by the softmax of the same classes.
+            // ln of the sum of e^w over the support, computed from its softmax mass.
             let mass: f64 = support.iter().map(|&class| softmax[class as usize]).sum();
-            let sum = scaled(logits[best] - mean) + mass.ln() + rarest;
+            let sum = scaled(logits[best] - mean) + mass.ln() + best_surprise;
             let others = (support.len() - 1) as f64;
-            // Where the sum is that large, the others are less than its last digit.
+            // Above e^60, subtracting the count changes nothing in double precision.
             let sum = if sum > 60.0 { sum } else { (sum.exp() - others).ln() };
             (weights - sum).max(0.0)
         });
@@ -149,7 +147,7 @@ impl<'a> RowFacts<'a> {
 }
 
 impl RowNumbers {
-    /// Takes time by the number of kept classes: all dropped ones together are what is left.
+    /// Linear in the number of kept classes: the dropped ones contribute `1 - mass` in total.
     fn new<E: Element>(
         softmax: &[f64],
         facts: &RowFacts<'_>,
@@ -157,7 +155,7 @@ impl RowNumbers {
         kept: &[u32],
         probabilities: &[E],
     ) -> Self {
-        // As in `shafer::total_variation`: rounding to half precision is not distance.
+        // Normalises like `shafer::total_variation`, so that rounding to half precision adds no distance.
         let sum: f64 = probabilities.iter().map(|p| p.to_f64()).sum();
         let (mut mass, mut difference, mut divergence) = (0.0, 0.0, 0.0);
         let (mut entropy, mut above_one_percent) = (0.0, 0);
@@ -201,7 +199,7 @@ impl RowNumbers {
     }
 }
 
-/// The probability that is left beside this one, unless it is no more than rounding.
+/// `1 - mass`, or 0 if that is only rounding error.
 pub(super) fn rest(mass: f64) -> f64 {
     const ROUNDING: f64 = 1e-13;
     let rest = 1.0 - mass;
@@ -215,8 +213,8 @@ fn divergence_term(p: f64, q: f64) -> f64 {
         return 0.0;
     }
     let d = (p - q) / sum;
-    // With p = (1 + d) sum / 2, this is an even function of d. Where p and q are close, as for most
-    // classes they are, its series is exact, and spares two logarithms whose difference is not.
+    // With p = (1 + d) sum / 2, this is an even function of d. For small d, the series avoids the cancellation
+    // of two logarithms.
     if d.abs() < 0.05 {
         let d2 = d * d;
         return sum * d2 * (0.5 + d2 * (1.0 / 12.0 + d2 * (1.0 / 30.0 + d2 / 56.0)));
@@ -225,7 +223,7 @@ fn divergence_term(p: f64, q: f64) -> f64 {
     sum * (term(1.0 + d) + term(1.0 - d))
 }
 
-/// How many numbers two ascending lists have in common.
+/// The size of the intersection of two ascending lists.
 fn common(a: &[u32], b: &[u32]) -> usize {
     let mut rest = b;
     let mut count = 0;

@@ -1,7 +1,6 @@
-//! `shafer compare`: methods side by side over a whole file.
+//! `shafer compare`: compares methods over all rows of a file.
 //!
-//! One pass over the file gives a [`Comparison`]; the text, the JSON and the page show it and
-//! compute nothing of their own.
+//! One pass over the file computes a [`Comparison`]; text, JSON and HTML only render it.
 
 mod curve;
 mod html;
@@ -45,7 +44,7 @@ use sample::{Sample, SampleRow};
 use top::{Scored, Top};
 use totals::{Totals, bins};
 
-/// What all methods make of a file.
+/// The results of all methods on a file.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Comparison {
     pub(crate) input: String,
@@ -55,30 +54,30 @@ pub(crate) struct Comparison {
     pub(crate) temperature: f64,
     /// Rows in which the evidence favours no class.
     pub(crate) vacuous: usize,
-    /// The effective number of classes of softmax, the exponential of its entropy; the mean over rows.
+    /// The effective number of classes of softmax (exp of its entropy), mean over rows.
     pub(crate) softmax_effective_classes: Option<f64>,
-    /// The rows with the most conflict between the evidence for different classes. The score is
-    /// `-ln(1 - kappa)`, where `kappa` is that conflict.
+    /// The rows with the most conflict `kappa` between the evidence for different classes, scored by
+    /// `-ln(1 - kappa)`.
     pub(crate) most_conflict: Vec<Scored>,
-    /// The rows that methods disagree about most. The score is the probability that two of them, chosen
-    /// at random, treat a class that is drawn from softmax differently: one keeps it, the other drops it.
+    /// The rows with the most disagreement between methods. The score is the probability that, of two random
+    /// methods, exactly one keeps a class drawn from softmax.
     pub(crate) most_disagreement: Vec<Scored>,
     pub(crate) threads: usize,
     pub(crate) seconds: f64,
-    /// The support sizes that are counted together in the histograms, both ends included.
+    /// The bins of the histograms, as inclusive ranges of support sizes.
     pub(crate) bins: Vec<(usize, usize)>,
     pub(crate) methods: Vec<MethodReport>,
-    /// Classes kept against probability dropped as parameters change, with a page only.
+    /// Classes kept against probability dropped for a range of parameters; computed for the page only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) curves: Vec<Curve>,
-    /// Rows to look at. They are for the page: thousands of lines of them would bury the numbers.
+    /// Single rows for the page; JSON would be thousands of lines longer with them.
     #[serde(skip)]
     sample: Sample,
 }
 
-/// Fails if memory has no room to compare methods on these rows.
+/// Fails if there is not enough memory to compare methods on these rows.
 pub(crate) fn check_memory(rows: &Rows) -> Result<()> {
-    /// Of each class: what a row is measured by, the counts of each method, and the rows to look at.
+    /// Bytes per class: the reference values of a row, the counts of each method, and the sample.
     const A_CLASS: usize = 256;
     let classes = rows.shape().classes;
     let read = rows.held().saturating_mul(rows.dtype().size() + 1);
@@ -86,67 +85,65 @@ pub(crate) fn check_memory(rows: &Rows) -> Result<()> {
     memory::check(bytes, &format!("rows of {}", counted(classes, "class")))
 }
 
-/// What one method makes of a file. Means are over the rows that it gives a distribution for, and
-/// are missing if there are none.
+/// The results of one method. Means are over the rows for which it yields a distribution, and `None` if there
+/// are no such rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct MethodReport {
-    /// With its parameter.
+    /// The name with the parameter.
     pub(crate) name: String,
-    /// The number of rows that it gives a distribution for.
+    /// The number of rows with a distribution.
     pub(crate) rows: u64,
     pub(crate) kept: Option<SizeSummary>,
-    /// Of the kept classes, those that the method gives a probability above 1%; the mean over rows.
+    /// The number of kept classes with a probability above 1%, mean over rows.
     pub(crate) kept_above_one_percent: Option<f64>,
-    /// The effective number of classes, the exponential of the entropy of the method's distribution; the
-    /// mean over rows.
+    /// The effective number of classes (exp of the entropy of the method's distribution), mean over rows.
     pub(crate) effective_classes: Option<f64>,
-    /// The softmax probability of the kept classes, all together; the mean over rows.
+    /// The total softmax probability of the kept classes, mean over rows.
     pub(crate) softmax_mass_kept: Option<f64>,
-    /// The softmax probability of the dropped classes, all together; the mean over rows.
+    /// The total softmax probability of the dropped classes, mean over rows.
     pub(crate) softmax_mass_dropped: Option<f64>,
-    /// The share of rows in which the first of the classes that softmax finds most probable is
-    /// among those that the method does.
+    /// The share of rows in which the arg-max of softmax (the first of ties) is an arg-max of the method.
     pub(crate) argmax_agreement: Option<f64>,
-    /// The share of the evidential support (the classes with direct evidence in their favour) that the
-    /// method keeps, too; the mean over rows that are not vacuous.
+    /// The share of the evidential support (the classes with direct evidence in their favour) that the method
+    /// keeps, mean over the rows that are not vacuous.
     pub(crate) evidential_support_kept: Option<f64>,
-    /// The share of these rows in which it keeps all of them.
+    /// The share of these rows in which it keeps the whole evidential support.
     pub(crate) evidential_support_kept_whole: Option<f64>,
-    /// From softmax; the mean over rows.
+    /// The total variation distance from softmax, mean over rows.
     pub(crate) total_variation: Option<f64>,
-    /// The divergence from softmax in nats, at most ln 2; the mean over rows.
+    /// The Jensen-Shannon divergence from softmax in nats, at most ln 2, mean over rows.
     pub(crate) jensen_shannon: Option<f64>,
-    /// How it fares by the true classes, if they are known.
+    /// Accuracy and loss, with labels only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truth: Option<TruthReport>,
-    /// To compute the sparse rows with all threads, reading not included.
+    /// The time to compute the sparse rows on all threads, without reading.
     pub(crate) microseconds_per_row: Option<f64>,
-    /// Rows that it gives no distribution for.
+    /// The number of rows without a distribution.
     pub(crate) failed: u64,
     pub(crate) first_failure: Option<Failure>,
-    /// How many rows have a support size within each of the bins.
+    /// The number of rows in each bin of support sizes.
     pub(crate) histogram: Vec<u64>,
-    /// The rows in which it drops the most softmax probability, which is the score.
+    /// The rows with the most softmax probability dropped, which is the score.
     pub(crate) most_dropped: Vec<Scored>,
 }
 
-/// Why a method gave no distribution.
+/// The first row without a distribution, and the reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Failure {
     pub(crate) row: usize,
     pub(crate) reason: String,
 }
 
-/// A transform, and what to call it beside others.
+/// A transform with its display name.
 type Named = (String, Box<dyn Transform>);
 
-/// What to compare, and how.
+/// The arguments of [`compare`].
 pub(crate) struct Request {
     pub(crate) methods: Vec<Named>,
     pub(crate) temperature: f64,
-    /// The true classes, if they are known.
+    /// The true classes, if known.
     pub(crate) labels: Option<Labels>,
-    /// Whether there will be a page, which shows rows and curves.
+    /// Whether to compute the single rows and curves of the page.
     pub(crate) page: bool,
 }
 
@@ -188,8 +185,8 @@ pub(crate) fn compare(
     })
 }
 
-/// How many logits are worked on at once, more or less: all methods go over them, so they should
-/// stay in the cache, and enough of them that all threads have work.
+/// The target size of a chunk in logits: small enough to stay in the cache for all methods, large enough to
+/// occupy all threads.
 const CHUNK: usize = 1 << 18;
 
 fn typed<E: Typed>(rows: Rows, request: Request, mut progress: Progress) -> Result<Found> {
@@ -220,8 +217,7 @@ fn typed<E: Typed>(rows: Rows, request: Request, mut progress: Progress) -> Resu
     Ok(pass.found)
 }
 
-/// One row after the other, in the order of their numbers, with -inf for what is masked: by class,
-/// or by logit.
+/// The rows as a contiguous row-major array, with -inf for masked logits.
 fn gathered<'a, E: Element>(
     logits: &'a [E],
     shape: Shape,
@@ -243,12 +239,12 @@ fn gathered<'a, E: Element>(
     packed
 }
 
-/// What has been found so far. Its memory does not grow with the number of rows.
+/// The running results. Memory does not grow with the number of rows.
 struct Found {
     rows: usize,
     vacuous: usize,
     methods: Vec<Totals>,
-    /// Of softmax, all rows together.
+    /// The sum over rows, for softmax.
     effective_classes: f64,
     conflict: Top,
     disagreement: Top,
@@ -256,18 +252,18 @@ struct Found {
     curves: Option<Curves>,
 }
 
-/// The way through the rows.
+/// The pass over the rows: the running results and scratch buffers.
 struct Pass<E> {
     found: Found,
     classes: usize,
     temperature: f64,
-    // Used again for each chunk.
+    // Scratch buffers.
     wide: Vec<f64>,
     softmax: Vec<f64>,
     supported: CompressedRows<E>,
     output: CompressedRows<E>,
     numbers: Vec<Option<RowNumbers>>,
-    /// How many methods keep each class of each row, and give a distribution for each row.
+    /// The number of methods that keep each class of each row, and that yield a distribution for each row.
     keepers: Vec<u16>,
     answers: Vec<u16>,
 }
@@ -303,13 +299,13 @@ impl<E: Element> Pass<E> {
         })
     }
 
-    /// Adds rows that lie one after the other. Errors count rows from the first of them.
+    /// Adds contiguous rows. Errors count rows from the first of them.
     fn add(&mut self, logits: &[E], labels: Option<&[u32]>) -> shafer::Result<()> {
         let (found, classes) = (&mut self.found, self.classes);
         let input = Logits::rows(logits, classes)?.temperature(self.temperature)?.parallel(true);
-        // The evidential support comes first: what fails here is bad for every method.
+        // Evidential first: it fails only for input that is invalid for every method.
         Evidential::default().compressed_into(&input, &mut self.supported)?;
-        // What the others are measured by is exact whatever type the logits are stored in.
+        // The reference is computed in f64 whatever the type of the logits.
         self.wide.clear();
         self.wide.extend(logits.iter().map(|logit| logit.to_f64()));
         self.softmax.resize(logits.len(), 0.0);
@@ -330,7 +326,7 @@ impl<E: Element> Pass<E> {
         self.keepers.resize(logits.len(), 0);
         self.answers.clear();
         self.answers.resize(rows.len(), 0);
-        // The first time brings buffers into being and threads to their feet, and is not counted.
+        // The warm-up allocates buffers and wakes threads, and is not timed.
         let warm_up = found.rows == 0;
         for totals in &mut found.methods {
             if warm_up {
@@ -367,8 +363,7 @@ impl<E: Element> Pass<E> {
 }
 
 impl Found {
-    /// Puts rows of a chunk into the sample. `output` is what a transform makes of one, counted from the
-    /// first of the chunk.
+    /// Adds rows of a chunk to the sample. `output` transforms one row, counted from the first of the chunk.
     fn show<E: Element>(
         &mut self,
         rows: Range<usize>,
@@ -398,7 +393,7 @@ impl Found {
     }
 }
 
-/// What a method made of a chunk.
+/// The output of a method for a chunk.
 struct Output<'a, E> {
     rows: OutputRows<'a, E>,
     time: Duration,
@@ -406,12 +401,12 @@ struct Output<'a, E> {
 
 enum OutputRows<'a, E> {
     All(&'a CompressedRows<E>),
-    /// One by one, because some could not be computed.
+    /// Row by row, if some rows failed.
     Each(Vec<shafer::Result<CompressedRows<E>>>),
 }
 
 impl<'a, E: Element> Output<'a, E> {
-    /// Rows are computed all together, and one by one only if some of them fail.
+    /// Transforms all rows at once, and row by row only if that fails.
     fn new<'b>(
         transform: &dyn Transform,
         input: &Logits<'_, E>,
@@ -425,7 +420,7 @@ impl<'a, E: Element> Output<'a, E> {
                 let time = start.elapsed();
                 return Ok(Self { rows: OutputRows::All(buffer), time });
             }
-            // The input is fine, as other methods have shown: this one has no answer for it.
+            // Evidential accepted the input, so this method has no distribution for some row.
             Err(Error::Row { .. } | Error::Value { .. }) => {}
             Err(error) => return Err(error),
         }

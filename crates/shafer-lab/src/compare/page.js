@@ -3,7 +3,7 @@
   const $ = (id) => document.getElementById(id);
   const data = JSON.parse($("data").textContent);
 
-  // The table: a click sorts, another turns the order round. Missing numbers stay at the end.
+  // The table: a click sorts, another reverses the order. Missing numbers stay at the end.
   const table = $("numbers");
   const heads = [...table.tHead.rows[0].cells];
   const key = (row, column) => {
@@ -64,7 +64,7 @@
   };
   const number = (p) => (p > 0 && p < 0.00005 ? p.toExponential(1) : p.toFixed(4));
   const logarithm = (p) => (p > 0 ? `ln p ${Math.log(p).toFixed(2)}` : "p = 0");
-  // What the evidence conflicts by, from -ln(1 - conflict): beyond four digits, how far it is from 1.
+  // The conflict of the evidence from -ln(1 - conflict); near 1, as the distance from 1.
   const conflict = (x) => (x < Math.log(1e4) ? (1 - Math.exp(-x)).toFixed(4)
     : `1 − 10^−${(x / Math.LN10).toFixed(0)}`);
   const name = (index) => data.labels[index] ?? String(index);
@@ -86,7 +86,7 @@
     const kept = row.classes.map((_, i) => (found ? found.probabilities[i] : null));
     const shown = [...row.softmax, ...kept.map((p) => p ?? 0)];
     const largest = Math.max(...shown) || 1;
-    // Beside a class that is as good as certain, the bars of all others vanish.
+    // Next to a nearly certain class, the bars of all others would vanish.
     const logarithmic = scale.value === "log" || (scale.value === "auto" && row.softmax[0] > 0.99);
     const least = Math.log(Math.min(...shown.filter((p) => p > 0), 0.1)) - 1;
     const width = logarithmic ? (p) => (p > 0 ? 1 - Math.log(p) / least : 0) : (p) => p / largest;
@@ -127,11 +127,11 @@
       : "";
   };
   const step = (by) => {
-    // Values beyond the ends stay at the ends.
+    // The slider clamps its value.
     place.value = Number(place.value) + by;
     show();
   };
-  // The nearest row that the page has.
+  // Goes to the nearest row on the page.
   const go = (row) => {
     const distance = (at) => Math.abs(data.rows[at].row - row);
     place.value = data.rows.reduce((best, _, at) => (distance(at) < distance(best) ? at : best), 0);
@@ -158,7 +158,7 @@
   document.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!by || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    // A slider, a list and what scrolls sideways have uses of their own for these keys.
+    // These elements handle the arrow keys themselves.
     if (event.target.closest("input, select, .scroll")) return;
     event.preventDefault();
     step(by);

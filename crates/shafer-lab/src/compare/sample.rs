@@ -1,4 +1,4 @@
-//! A few rows of a file, to look at one by one.
+//! A sample of rows for the page.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use shafer::{CompressedRows, Element};
 
 use super::measure::rest;
 
-/// How many rows from the beginning.
+/// The number of rows from the beginning.
 const FIRST: usize = 50;
 
-/// At most how many of the others.
+/// The largest number of evenly spaced rows after them.
 const SPACED: usize = 50;
 
-/// At most how many classes of each, the most probable ones.
+/// The largest number of classes per row, the most probable ones.
 const CLASSES: usize = 40;
 
-/// The first rows, others at equal distances, and those that are of interest. The number of rows need
-/// not be known: whenever there are too many, the distance doubles.
+/// The first rows, evenly spaced others, and interesting ones. The total number of rows need not be known: when
+/// there are too many, the spacing doubles.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     rows: Vec<SampleRow>,
@@ -42,13 +42,13 @@ pub(super) struct SampleRow {
     pub(super) effective_classes: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) true_class: Option<u32>,
-    /// In the order of the methods; `None` for one that failed.
+    /// In the order of the methods; `None` for a failed one.
     pub(super) methods: Vec<Option<ShownMethod>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct ShownMethod {
-    /// How many classes are kept in all, shown or not.
+    /// The number of kept classes, shown or not.
     pub(super) kept: usize,
     /// Softmax probability of the dropped classes.
     pub(super) dropped: f64,
@@ -61,20 +61,20 @@ impl Sample {
         &self.rows
     }
 
-    /// Which rows there are, for a reader.
+    /// A description of the sample.
     pub(super) fn words(&self, rows: usize) -> String {
         if self.rows.len() == rows {
             return "all rows of the file".to_owned();
         }
         format!(
-            "{} of {rows} rows: the first {FIRST}, every {}th, and those under Find",
+            "{} of {rows} rows: the first {FIRST}, one in {} of the others, and those under Find",
             self.rows.len(),
             self.distance
         )
     }
 
-    /// Takes those of the next rows that belong to the sample, as `show` gives them, and drops those
-    /// that no longer do.
+    /// Adds those of the next rows that belong to the sample, as rendered by `show`, and removes rows that no
+    /// longer do.
     pub(super) fn add(
         &mut self,
         rows: Range<usize>,
@@ -94,7 +94,7 @@ impl Sample {
 }
 
 impl SampleRow {
-    /// With the most probable classes of softmax, and no methods yet.
+    /// A row with its most probable classes under softmax, without methods.
     pub(super) fn new(row: usize, softmax: &[f64]) -> Self {
         let mut classes: Vec<u32> = (0..softmax.len() as u32).collect();
         let order =
@@ -115,7 +115,7 @@ impl SampleRow {
         }
     }
 
-    /// Adds what the next method makes of it: one compressed row, unless it failed.
+    /// Adds the output of the next method, one compressed row.
     pub(super) fn push<E: Element>(
         &mut self,
         softmax: &[f64],

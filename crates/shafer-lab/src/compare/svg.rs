@@ -1,16 +1,16 @@
-//! Plots. They are as wide as they are shown, all places in percent, and words stay outside: scaled down
-//! to a telephone, words in a drawing could not be read.
+//! SVG plots with all coordinates in percent. Text is HTML outside the SVG, so that it stays legible on narrow
+//! screens.
 
 use std::fmt::Write as _;
 
-use crate::figure::colour::Colour;
+use crate::drawing::colour::Colour;
 
-/// From numbers to percent of a length.
+/// Maps numbers to percent of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scale {
-    /// From 0 to this.
+    /// From 0 to this value.
     Linear(f64),
-    /// From the first to the second, both above 0.
+    /// From the first to the second value, both above 0.
     Log(f64, f64),
 }
 
@@ -26,7 +26,7 @@ impl Scale {
         (100.0 * share).clamp(0.0, 100.0)
     }
 
-    /// The powers of ten on a logarithmic scale, every so many that there are at most `most`.
+    /// Ticks at powers of ten on a logarithmic scale, thinned out to at most `most`.
     pub(super) fn decades(self, most: usize) -> Vec<Tick> {
         let Self::Log(start, end) = self else { return Vec::new() };
         let (first, last) =
@@ -46,12 +46,12 @@ impl Scale {
 /// A mark on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// In percent of its length.
+    /// In percent of the axis.
     pub(super) place: f64,
     pub(super) label: String,
 }
 
-/// Labels below a plot.
+/// The labels of the x axis.
 pub(super) fn labels_below(ticks: &[Tick]) -> String {
     let mut html = r#"<div class="xs axis">"#.to_owned();
     for Tick { place, label } in ticks {
@@ -60,7 +60,7 @@ pub(super) fn labels_below(ticks: &[Tick]) -> String {
     html + "</div>"
 }
 
-/// A plot with its axes: labels to the left and below, lines across, and what is drawn on them.
+/// A plot with axes: labels to the left and below, grid lines, and the drawing.
 pub(super) fn framed(class: &str, ys: &[Tick], xs: &[Tick], drawn: &str) -> String {
     let mut html = format!(r#"<div class="frame {class}"><div class="ys">"#);
     for Tick { place, label } in ys {
@@ -83,23 +83,23 @@ pub(super) fn framed(class: &str, ys: &[Tick], xs: &[Tick], drawn: &str) -> Stri
     html + drawn + "</svg>" + &labels_below(xs) + "</div>"
 }
 
-/// A bar that ends at `value`, and a mark at another value.
+/// A horizontal bar up to `value`, with a vertical line at `mark`.
 pub(super) fn bar(value: f64, mark: f64, scale: Scale, colour: Colour) -> String {
     let width = scale.place(value);
-    // A line on the very edge would be cut in half.
+    // A line on the edge would be clipped in half.
     let mark = scale.place(mark).clamp(0.3, 99.7);
     format!(
         r#"<svg class="bar" width="100%" height="22" aria-hidden="true"><line x1="0" y1="21.5" x2="100%" y2="21.5" stroke="currentColor" stroke-opacity="0.2"/><rect x="0" y="4" width="{width:.3}%" height="14" fill="{colour}" stroke="currentColor" stroke-width="0.5"/><line x1="{mark:.3}%" x2="{mark:.3}%" y1="1" y2="20" stroke="currentColor" stroke-width="2"/></svg>"#
     )
 }
 
-/// Columns side by side, as high as the counts; each says what it counts when pointed at.
+/// The columns of a histogram, with names as tooltips.
 pub(super) fn columns(counts: &[u64], names: &[String], scale: Scale, colour: Colour) -> String {
     let width = 100.0 / counts.len().max(1) as f64;
     let mut svg = String::new();
     for (place, (&count, name)) in counts.iter().zip(names).enumerate() {
         if count > 0 {
-            // One row among a million should still be seen.
+            // Keeps one row in a million visible.
             let height = scale.place(count as f64).max(1.5);
             let _ = write!(
                 svg,
@@ -113,16 +113,19 @@ pub(super) fn columns(counts: &[u64], names: &[String], scale: Scale, colour: Co
     svg
 }
 
-/// A point of a curve: from the left and from below, in percent, and what it says when pointed at.
+/// A point of a curve.
 pub(super) struct Point {
+    /// In percent from the left.
     pub(super) x: f64,
+    /// In percent from the bottom.
     pub(super) y: f64,
+    /// The tooltip.
     pub(super) name: String,
-    /// Whether it is to be seen among the others.
+    /// Whether to emphasise it.
     pub(super) marked: bool,
 }
 
-/// Points and the lines between them.
+/// A polyline with markers.
 pub(super) fn curve(points: &[Point], colour: Colour) -> String {
     let mut svg = String::new();
     for pair in points.windows(2) {

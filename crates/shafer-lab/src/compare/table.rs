@@ -1,4 +1,4 @@
-//! The numbers in columns: the same in the terminal and on the page.
+//! The table of results, with the same columns in the terminal and on the page.
 
 use std::fmt::Write as _;
 
@@ -9,14 +9,14 @@ use crate::many_classes;
 use crate::method::EVIDENTIAL;
 use crate::words::counted;
 
-/// One number of each method.
+/// A column: one number per method.
 pub(super) struct Column {
     pub(super) title: &'static str,
-    /// What the number is, for who has not read the manual.
+    /// The definition of the number.
     pub(super) help: &'static str,
     pub(super) value: fn(&MethodReport) -> Option<f64>,
     pub(super) decimals: usize,
-    /// Where there is no room for all of them, those with the highest rank go first.
+    /// If not all columns fit, those with the highest rank are left out first.
     rank: u8,
 }
 
@@ -35,36 +35,35 @@ fn percent(share: Option<f64>) -> Option<f64> {
 }
 
 const COLUMNS: [Column; 17] = [
-    column(1, "kept, mean", "Support size: classes kept in a row, mean over rows", 2, |m| {
+    column(1, "kept, mean", "Support size: classes kept per row, mean over rows", 2, |m| {
         m.kept.as_ref().map(|kept| kept.mean)
     }),
-    column(11, "kept, median", "Half of the rows keep at most so many classes", 0, |m| {
+    column(11, "kept, median", "Half of the rows keep at most this many classes", 0, |m| {
         m.kept.as_ref().map(|kept| kept.median as f64)
     }),
-    column(15, "kept, 90%", "90% of the rows keep at most so many classes", 0, |m| {
+    column(15, "kept, 90%", "90% of the rows keep at most this many classes", 0, |m| {
         m.kept.as_ref().map(|kept| kept.p90 as f64)
     }),
-    column(8, "kept, 99%", "99% of the rows keep at most so many classes", 0, |m| {
+    column(8, "kept, 99%", "99% of the rows keep at most this many classes", 0, |m| {
         m.kept.as_ref().map(|kept| kept.p99 as f64)
     }),
-    column(14, "kept, largest", "The most classes that any row keeps", 0, |m| {
+    column(14, "kept, largest", "Largest number of classes kept in any row", 0, |m| {
         m.kept.as_ref().map(|kept| kept.largest as f64)
     }),
-    column(2, "reduction %", "Share of the classes that is dropped, mean over rows", 2, |m| {
+    column(2, "reduction %", "Share of the classes that are dropped, mean over rows", 2, |m| {
         m.kept.as_ref().map(|kept| kept.reduction_percent)
     }),
     column(
         5,
         "kept above 1%",
-        "Kept classes that the method gives a probability above 1%, mean over rows",
+        "Kept classes with a probability above 1% under the method, mean over rows",
         2,
         |m| m.kept_above_one_percent,
     ),
     column(
         4,
         "effective classes",
-        "Effective number of classes: the exponential of the entropy of the method's distribution, \
-         mean over rows",
+        "Effective number of classes: exp of the entropy of the method's distribution, mean over rows",
         2,
         |m| m.effective_classes,
     ),
@@ -78,15 +77,14 @@ const COLUMNS: [Column; 17] = [
         4,
         |m| percent(m.softmax_mass_dropped),
     ),
-    column(7, "top-1 agrees %", "Rows whose most probable class is that of softmax", 1, |m| {
+    column(7, "top-1 agrees %", "Rows with the same most probable class as softmax", 1, |m| {
         percent(m.argmax_agreement)
     }),
     column(
         6,
         "evidential support kept %",
-        "Share of the classes with direct evidence in their favour that the method keeps; mean over \
-         rows that are not vacuous. For evidential it is 100 by definition. Such classes need not be \
-         probable",
+        "Share of the classes with direct evidence in their favour that the method keeps, mean over \
+         rows that are not vacuous. 100 for evidential by definition. Such classes need not be probable",
         2,
         |m| percent(m.evidential_support_kept),
     ),
@@ -107,19 +105,15 @@ const COLUMNS: [Column; 17] = [
         4,
         |m| m.jensen_shannon,
     ),
-    column(
-        10,
-        "µs/row",
-        "Time to compute the sparse rows with all threads, divided by their number",
-        3,
-        |m| m.microseconds_per_row,
-    ),
-    column(17, "failed rows", "Rows that the method gives no distribution for", 0, |m| {
+    column(10, "µs/row", "Time per row to compute the sparse rows on all threads", 3, |m| {
+        m.microseconds_per_row
+    }),
+    column(17, "failed rows", "Rows for which the method has no distribution", 0, |m| {
         Some(m.failed as f64)
     }),
 ];
 
-/// What is known with the true classes.
+/// Columns that need the true classes.
 const TRUTH: [Column; 5] = [
     column(2, "accuracy %", "Rows whose most probable class is the true one", 2, |m| {
         percent(m.truth.as_ref().map(|truth| truth.accuracy))
@@ -148,28 +142,28 @@ const TRUTH: [Column; 5] = [
     column(
         3,
         "log-loss of kept",
-        "-ln p of the true class in nats, mean over the rows in which it is not dropped: compare it \
-         together with the share of rows in which it is",
+        "-ln p of the true class in nats, mean over the rows in which it is kept; compare it together \
+         with the share of rows in which it is dropped",
         4,
         |m| m.truth.as_ref().and_then(|truth| truth.log_loss_of_kept),
     ),
 ];
 
 impl Column {
-    /// The number as people read it.
+    /// The number for display.
     pub(super) fn text(&self, method: &MethodReport) -> String {
         (self.value)(method).map_or_else(|| "–".to_owned(), |x| format!("{x:.*}", self.decimals))
     }
 }
 
 impl Comparison {
-    /// Those that there are numbers for.
+    /// The columns with numbers.
     pub(super) fn columns(&self) -> Vec<&'static Column> {
         let truth = self.methods.iter().any(|method| method.truth.is_some());
         COLUMNS.iter().chain(if truth { &TRUTH[..] } else { &[] }).collect()
     }
 
-    /// What a reader of the numbers has to know besides.
+    /// Remarks on the results.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.rows == 0 {
@@ -177,8 +171,8 @@ impl Comparison {
         }
         if self.vacuous > 0 {
             notes.push(format!(
-                "{} of the rows are vacuous: all their logits are equal, no class has evidence in its \
-                 favour, and evidential keeps all",
+                "vacuous rows: {} (all logits are equal, no class has evidence in its favour, and \
+                 evidential keeps all)",
                 self.vacuous
             ));
         }
@@ -191,15 +185,18 @@ impl Comparison {
             }
             if let Some(failure) = &method.first_failure {
                 notes.push(format!(
-                    "{} gives no distribution for {} of the rows, first for row {}: {}",
-                    method.name, method.failed, failure.row, failure.reason
+                    "{} has no distribution for {}, the first of them row {}: {}",
+                    method.name,
+                    counted(method.failed as usize, "row"),
+                    failure.row,
+                    failure.reason
                 ));
             }
         }
         notes
     }
 
-    /// As text for lines of so many characters: of the columns, the most important that fit.
+    /// Renders the table as text with the most important columns that fit into `width` characters.
     pub(crate) fn text(&self, width: usize) -> String {
         let mut columns = self.columns();
         let all = columns.len();
@@ -230,7 +227,7 @@ impl Comparison {
         if left_out > 0 {
             let _ = writeln!(
                 text,
-                "{left_out} more columns: in a wider terminal, with --json, and with --html"
+                "{left_out} more columns in a wider terminal, with --json or with --html"
             );
         }
         let _ = writeln!(text, "time {:.3} s, threads {}", self.seconds, self.threads);

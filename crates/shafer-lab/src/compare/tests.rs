@@ -1,4 +1,4 @@
-//! The numbers against a plain loop over dense rows.
+//! Compares the results with a plain loop over dense rows.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use shafer::{Belief, Evidence, TransformExt as _, jensen_shannon, total_variation};
@@ -6,7 +6,7 @@ use shafer::{Belief, Evidence, TransformExt as _, jensen_shannon, total_variatio
 use super::*;
 use crate::method::Choice;
 
-/// Rows that no method is at a loss with, unless they are told to be.
+/// Pseudo-random rows that every method accepts.
 fn logits(rows: usize, classes: usize) -> Vec<f64> {
     let mut state = 1_u64;
     let mut next = || {

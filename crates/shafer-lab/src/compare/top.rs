@@ -1,26 +1,25 @@
-//! The few rows with the highest scores.
+//! The rows with the highest scores.
 
 use serde::Serialize;
 
-/// How many rows are kept.
+/// The number of rows in the list.
 const MOST: usize = 5;
 
-/// A row and what it is listed for.
+/// A row and its score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Scored {
     pub(crate) row: usize,
     pub(crate) score: f64,
 }
 
-/// The rows with the highest scores of all that were added, the highest first. Its memory does not
-/// grow with their number.
+/// The rows with the highest scores, in descending order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Top(Vec<Scored>);
 
 impl Top {
-    /// Of equal scores the first stays. What has no score above 0 is not listed.
+    /// Adds a row unless its score is 0. The first of equal scores comes first.
     pub(super) fn add(&mut self, row: usize, score: f64) {
-        // NaN is no score, either.
+        // Also false for NaN.
         if score > 0.0 {
             let place = self.0.partition_point(|other| other.score >= score);
             if place < MOST {

@@ -1,4 +1,4 @@
-//! What a method makes of all rows, added up.
+//! Sums the measurements of a method over all rows.
 
 use std::time::Duration;
 
@@ -124,8 +124,8 @@ impl Totals {
     }
 }
 
-/// The support sizes that are counted together: each by itself if they are few, otherwise ranges
-/// that grow, because methods differ by factors and not by numbers.
+/// The bins of the histograms: one per size if there are few classes, otherwise ranges of growing width, because
+/// methods differ by factors.
 pub(super) fn bins(classes: usize) -> Vec<(usize, usize)> {
     const FEW: usize = 32;
     let mut bins = Vec::new();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
-use shafer_data::dataset::{DataFile, ImageSet, Set, walk};
+use shafer_data::dataset::{DataFile, ImageSet, Set, read_png_batches, walk};
 use shafer_data::{AtomicFile, Error};
 
 use super::{curl, package};
@@ -50,7 +50,7 @@ pub(crate) fn fetch(
         notes: Vec::new(),
     };
     if let Some(manual) = &set.manual {
-        bail!("{} has to be got by hand: {manual}", set.name);
+        bail!("{} needs a manual download: {manual}", set.name);
     }
     if let Ok(found) = set.find(folders)
         && found.verify().iter().all(|check| check.problem.is_none())
@@ -131,13 +131,16 @@ impl Wanted<'_> {
 }
 
 impl Job<'_> {
-    /// Fetches what a mirror has, until it fails.
+    /// Fetches files from a mirror until one fails.
     fn ask_mirror(&mut self, mirror: &str, quiet: bool) -> Result<()> {
         while let Some(wanted) = self.wanted.first() {
-            let Some(remote) = wanted.remote() else { return Ok(()) };
+            let Some(remote) = wanted.remote() else {
+                return self.ask_mirror_for_archive(mirror, quiet);
+            };
             let url = format!("{mirror}{remote}");
             let name = remote.rsplit('/').next().unwrap_or(remote).to_owned();
-            if let Err(reason) = download(wanted, &url, &self.folder.join(&name), quiet)? {
+            let check = |path: &Path| wanted.check(path);
+            if let Err(reason) = download(&check, &url, &self.folder.join(&name), quiet)? {
                 self.report.notes.push(format!("{url}: {reason}"));
                 return Ok(());
             }
@@ -145,6 +148,19 @@ impl Job<'_> {
             self.report.files.push(Fetched { name, from: mirror.to_owned() });
         }
         Ok(())
+    }
+
+    /// Fetches the archive of all files, takes the missing ones out of it, and removes it.
+    fn ask_mirror_for_archive(&mut self, mirror: &str, quiet: bool) -> Result<()> {
+        let Some(archive) = self.set.archives.first() else { return Ok(()) };
+        let (url, path) = (format!("{mirror}{archive}"), self.folder.join(archive));
+        let check = |path: &Path| self.set.check_archive(path);
+        if let Err(reason) = download(&check, &url, &path, quiet)? {
+            self.report.notes.push(format!("{url}: {reason}"));
+            return Ok(());
+        }
+        self.take(&path, &url)?;
+        curl::remove(&path)
     }
 
     /// Takes what is left out of the package that carries it.
@@ -162,43 +178,46 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Takes files out of a folder or an archive.
+    /// Takes the wanted files out of a folder or an archive, checks them, and writes them atomically.
     fn take(&mut self, place: &Path, from: &str) -> Result<()> {
-        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let Self { set, folder, wanted, report } = self;
         let called = |path: &Path| {
-            let name = name(path)?;
-            self.wanted.iter().position(|wanted| wanted.is_called(&name)).map(|i| (i, name))
+            let name = path.file_name()?.to_str()?;
+            wanted.iter().position(|wanted| wanted.is_called(name)).map(|i| (i, name.to_owned()))
         };
-        let mut candidates = Vec::new();
-        let walked = walk(place, &|path| called(path).is_some(), &mut |path, contents| {
-            candidates.extend(called(path).map(|(index, name)| (index, name, contents)));
-            Ok(())
-        });
-        let mut done = vec![false; self.wanted.len()];
-        for (index, name, contents) in candidates {
-            let Wanted::File(file) = self.wanted[index] else { continue };
-            // The same file may be there in several folders.
-            if done[index] {
-                continue;
+        let mut done = vec![false; wanted.len()];
+        // Of a disk that cannot be written. Other errors are about the source.
+        let mut failed = None;
+        let mut keep = |path: &Path, contents: Vec<u8>| {
+            let Some((index, name)) = called(path) else { return Ok(()) };
+            // The same file can lie in several folders.
+            let Wanted::File(file) = wanted[index] else { return Ok(()) };
+            if done[index] || failed.is_some() {
+                return Ok(());
             }
             if let Err(error) = file.check_bytes(&name, &contents) {
-                self.report.notes.push(format!("{from}: {error}"));
-                continue;
+                report.notes.push(format!("{from}: {error}"));
+                return Ok(());
             }
-            let path = self.folder.join(&name);
-            let mut output = AtomicFile::create(&path)?;
-            let cannot_write = || format!("{}: cannot write", path.display());
-            output.write_all(&contents).with_context(cannot_write)?;
-            output.commit()?;
+            if let Err(error) = write(&folder.join(&name), &contents) {
+                failed = Some(error);
+                return Ok(());
+            }
             done[index] = true;
-            self.report.files.push(Fetched { name, from: from.to_owned() });
+            report.files.push(Fetched { name, from: from.to_owned() });
+            Ok(())
+        };
+        let mut taken = walk(place, &|path| called(path).is_some(), &mut keep);
+        if let (Ok(()), Some(colour)) = (&taken, &set.colour) {
+            let mut keep = |name: &str, contents| keep(Path::new(name), contents);
+            taken = read_png_batches(place, colour, &mut keep);
+        }
+        if let Err(error) = taken {
+            report.notes.push(format!("{from}: {error}"));
         }
         let mut done = done.into_iter();
-        self.wanted.retain(|_| !done.next().unwrap_or(false));
-        if let Err(error) = walked {
-            self.report.notes.push(format!("{from}: {error}"));
-        }
-        Ok(())
+        wanted.retain(|_| !done.next().unwrap_or(false));
+        failed.map_or(Ok(()), Err)
     }
 
     /// Says where the set is now, or why it is not.
@@ -228,9 +247,15 @@ fn wrong_file(set: &Set, folder: &Path) -> Result<Option<PathBuf>> {
     Ok(files.find_map(|(file, path)| path.filter(|path| file.check(path).is_err())))
 }
 
-/// Fetches one file; the inner error says what is wrong with the source.
+fn write(path: &Path, contents: &[u8]) -> Result<()> {
+    let mut output = AtomicFile::create(path)?;
+    output.write_all(contents).with_context(|| format!("{}: cannot write", path.display()))?;
+    Ok(output.commit()?)
+}
+
+/// Fetches one file. The inner error says what is wrong with the source.
 fn download(
-    wanted: &Wanted<'_>,
+    check: &dyn Fn(&Path) -> shafer_data::Result<()>,
     url: &str,
     target: &Path,
     quiet: bool,
@@ -238,12 +263,12 @@ fn download(
     let part = with_ending(target, ".part");
     let mut resumes = fs::metadata(&part).is_ok_and(|found| found.len() > 0);
     // Complete already, if we were interrupted at the last moment.
-    if !resumes || wanted.check(&part).is_err() {
+    if !resumes || check(&part).is_err() {
         loop {
             if let Err(reason) = curl::download(url, &part, quiet)? {
                 return Ok(Err(reason));
             }
-            let Err(error) = wanted.check(&part) else { break };
+            let Err(error) = check(&part) else { break };
             curl::remove(&part)?;
             // The beginning may have been another's: a mirror may compress in its own way.
             if !resumes {

@@ -80,8 +80,8 @@ fn list(cli: &Cli, sets: &[&'static Set], folders: &[PathBuf]) -> Result<()> {
     for Listed { set, about, licence, fetches, place, .. } in &listed {
         let place = match place {
             Some(place) => format!("in {}", place.display()),
-            None if *fetches => format!("not here; `shafer data fetch {set}` gets it"),
-            None => "not here; to be got by hand".to_owned(),
+            None if *fetches => format!("not found; run `shafer data fetch {set}`"),
+            None => "not found; needs a manual download".to_owned(),
         };
         let _ = writeln!(text, "{set:<14}{about}\n{:<14}licence: {licence}\n{:<14}{place}", "", "");
     }

@@ -1,4 +1,4 @@
-//! `shafer demo`: what the method does, on networks that are part of the program.
+//! `shafer demo`: shows the method on trained networks that are built into the program.
 
 #[cfg(test)]
 mod tests;
@@ -8,102 +8,74 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
-use shafer_data::dataset::set;
-use shafer_nets::Cvae;
 
-use crate::behaviour::{self, Exemplar};
-use crate::experiment::{self, Checkpoint, ImageResults, Losses, Meta, SeedRecord, TargetFrom};
-use crate::figure::{self, Figure};
-use crate::judge::Judge;
+use crate::atomic;
+use crate::drawing::{Figure, write_figures};
+use crate::experiments::images::{self, ImageResults, QueryBars, title};
+use crate::experiments::pedestrians::{Exemplar, crossing, paths};
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
+use crate::page::figures::{document, figure_sections};
 use crate::page::{escaped, filled};
-use crate::reproduce::{machine, prior_logits};
 use crate::terminal::{Colours, distributions};
-use crate::{paper, report};
 
-/// A trained network, and the classifier that judges its images: what `shafer reproduce` leaves in
-/// `trainings/seed-*.weights.safetensors` and `classifier.safetensors`.
-struct Embedded {
-    data_set: &'static str,
-    /// The first seed that did not collapse.
-    seed: u64,
-    cvae: &'static [u8],
-    classifier: &'static [u8],
-}
-
-macro_rules! embedded {
-    ($($name:literal seed $seed:literal),*) => {
-        [$(Embedded {
-            data_set: $name,
-            seed: $seed,
-            cvae: include_bytes!(concat!("../../weights/", $name, ".safetensors")),
-            classifier: include_bytes!(concat!("../../weights/", $name, ".classifier.safetensors")),
-        }),*]
-    };
-}
-
-const NETWORKS: [Embedded; 3] = embedded!["mnist" seed 0, "fashion" seed 6, "notmnist" seed 0];
-
-/// As in the paper's figure.
+/// The number of samples in the paper's figure.
 const SAMPLES: usize = 25;
 const TITLE: &str = "Sparse without losing modes";
 const PAGE: &str = include_str!("page.html");
 const METHODS: [&str; 3] = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
 
-/// What the demo shows.
+/// The results of the demo.
 #[derive(Serialize)]
 pub(crate) struct Demo {
     pub(crate) report: PathBuf,
     pub(crate) figures: Vec<PathBuf>,
     pub(crate) networks: Vec<Network>,
-    /// Made-up pedestrians, and what a network makes of them.
+    /// Synthetic pedestrians with their predictions.
     pub(crate) pedestrians: Vec<Exemplar>,
 }
 
-/// What became of one network.
+/// The results of one network.
 #[derive(Serialize)]
 pub(crate) struct Network {
     data_set: String,
-    queries: [String; 2],
-    exemplar: experiment::Exemplar,
+    queries: Vec<String>,
+    exemplar: images::Exemplar,
 }
 
-/// Reads the networks, measures them, and writes the report into a folder.
+/// Evaluates the networks and writes the report into a folder.
 pub(crate) fn demo(out: &Path) -> Result<Demo> {
-    let results = NETWORKS.iter().map(measured).collect::<Result<Vec<_>>>()?;
+    let results = images::demo_results(SAMPLES)?;
     let figures: Vec<(&ImageResults, Vec<Figure>)> =
-        results.iter().map(|results| (results, figure::of_exemplar(results))).collect();
+        results.iter().map(|results| (results, images::of_exemplar(results))).collect();
     let mut files = Vec::new();
     let mut sections = String::new();
     for (results, figures) in &figures {
-        files.extend(report::write_figures(out, figures, &format!("{}-", results.data_set))?);
-        let title = paper::title(&results.data_set);
-        let [first, second] = &results.queries;
+        files.extend(write_figures(out, figures, &format!("{}-", results.data_set))?);
+        let title = title(&results.data_set);
         let _ = write!(
             sections,
-            "<section class=\"set\"><h2>{}: {} or {}</h2>{}</section>\n{}",
+            "<section class=\"set\"><h2>{}: {}</h2>{}</section>\n{}",
             escaped(title),
-            escaped(first),
-            escaped(second),
+            escaped(&results.queries.join(" or ")),
             errors_table(results),
-            report::image_figures(results, figures)?
+            images::figure_html(results, figures)?
         );
     }
     let claim = claim(&results);
-    let pedestrians = behaviour::crossing()?;
+    let pedestrians = crossing()?;
     let note =
-        "Six pedestrians who cross, made up by formulas; the network was trained on real ones.";
-    let figure: Vec<Figure> = figure::paths(&pedestrians, note).into_iter().collect();
-    files.extend(report::write_figures(out, &figure, "pedestrians-")?);
+        "Six synthetic pedestrians with crossing paths; the network was trained on real ones.";
+    let figure: Vec<Figure> = paths(&pedestrians, note).into_iter().collect();
+    files.extend(write_figures(out, &figure, "pedestrians-")?);
     let _ = write!(
         sections,
         "<section class=\"set\"><h2>Pedestrians: where they go</h2></section>\n{}",
-        report::figure_sections("pedestrians", &figure, |_| None)?
+        figure_sections("pedestrians", &figure, |_| None)?
     );
     let body = filled!(PAGE, &[("title", TITLE), ("claim", &claim), ("sections", &sections)]);
-    let page = report::document("demo", TITLE, &body);
+    let page = document("demo", TITLE, &body);
     let report = out.join("report.html");
-    report::write(&report, page.as_bytes())?;
+    atomic::write(&report, page.as_bytes())?;
     let networks = results
         .into_iter()
         .map(|results| {
@@ -114,15 +86,15 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
     Ok(Demo { report, figures: files, networks, pedestrians })
 }
 
-/// The classes of the target that a method drops.
-fn missed(bars: &experiment::QueryBars, method: &str) -> Vec<usize> {
+/// The target classes that a method drops.
+fn missed(bars: &QueryBars, method: &str) -> Vec<usize> {
     let Some(found) = bars.methods.get(method) else { return Vec::new() };
     let pairs = bars.target.iter().zip(&found.probabilities).enumerate();
     pairs.filter(|(_, (target, p))| **target > 0.0 && **p == 0.0).map(|(class, _)| class).collect()
 }
 
-/// Whether a method keeps the classes of the target and no others.
-fn is_exact(bars: &experiment::QueryBars, method: &str) -> bool {
+/// Whether a method keeps exactly the target classes.
+fn is_exact(bars: &QueryBars, method: &str) -> bool {
     bars.methods.get(method).is_some_and(|found| {
         bars.target
             .iter()
@@ -138,9 +110,9 @@ fn numbers(classes: &[usize]) -> String {
     classes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What the panels show, counted.
+/// The sentence above the panels, with counts over all of them.
 fn claim(results: &[ImageResults]) -> String {
-    let panels: Vec<&experiment::QueryBars> = results
+    let panels: Vec<&QueryBars> = results
         .iter()
         .filter_map(|results| results.exemplar.as_ref())
         .flat_map(|exemplar| exemplar.queries.values())
@@ -148,8 +120,8 @@ fn claim(results: &[ImageResults]) -> String {
     let exact = |method| panels.iter().filter(|bars| is_exact(bars, method)).count();
     let lossy = |method| panels.iter().filter(|bars| !missed(bars, method).is_empty()).count();
     format!(
-        "Of {} panels, {EVIDENTIAL} keeps exactly the classes of the target in {}, {SPARSEMAX} in {}. \
-         {EVIDENTIAL} misses a class of the target in {}, {SPARSEMAX} in {}.",
+        "In {1} of {0} panels, {EVIDENTIAL} keeps exactly the target classes; {SPARSEMAX} in {2}. \
+         Evidential misses a target class in {3} panels, {SPARSEMAX} in {4}.",
         panels.len(),
         exact(EVIDENTIAL),
         exact(SPARSEMAX),
@@ -158,7 +130,7 @@ fn claim(results: &[ImageResults]) -> String {
     )
 }
 
-/// Wrong samples, and classes of the target that are missed, by query and method.
+/// Wrong samples and missed target classes, by query and method.
 fn errors_table(results: &ImageResults) -> String {
     let mut table = format!(
         "<table><thead><tr><th>query</th><th>method</th><th>wrong of {SAMPLES} samples</th>\
@@ -180,39 +152,8 @@ fn errors_table(results: &ImageResults) -> String {
     table + "</tbody></table>"
 }
 
-/// As a training that has only its end.
-fn measured(network: &Embedded) -> Result<ImageResults> {
-    let set = set(network.data_set)?;
-    let about = set.images.as_ref().context("not a set of images")?;
-    let cvae = Cvae::from_safetensors(network.cvae)?;
-    let judge = Judge::new(network.classifier, about)?;
-    let record = SeedRecord {
-        seed: network.seed,
-        fraction: 1.0,
-        collapsed: false,
-        diverged: false,
-        steps: 0,
-        wall_seconds: 0.0,
-        losses: Losses::default(),
-        checkpoints: vec![Checkpoint { iteration: 0, logits: prior_logits(&cvae.prior())? }],
-        latents: Some(judge.latents(&cvae)?),
-    };
-    let meta = Meta {
-        data_set: set.name.clone(),
-        queries: [0, 1].map(|query| about.groups.names[query].clone()),
-        config: serde_json::Value::Null,
-        machine: machine::machine(),
-        revision: machine::revision(),
-        wall_seconds: 0.0,
-        target: TargetFrom::LastCheckpoint,
-        exemplar: None,
-        samples: SAMPLES,
-    };
-    ImageResults::aggregate(&meta, &[record])
-}
-
 impl Demo {
-    /// As a person at a terminal wants it.
+    /// The text for the terminal.
     pub(crate) fn text(&self, colours: Colours) -> String {
         let mut text = String::new();
         for network in &self.networks {
@@ -221,8 +162,8 @@ impl Demo {
         text += &self.pedestrians_text();
         let _ = writeln!(
             text,
-            "Classes are named by what a classifier takes their images for.\nThe report has images, \
-             samples and paths:\n{}",
+            "A classifier names the classes by their images.\nThe report has images, samples and \
+             paths:\n{}",
             self.report.display()
         );
         text
@@ -237,7 +178,7 @@ impl Demo {
             if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") }
         };
         format!(
-            "Pedestrians, {} who cross: of {} modes, {EVIDENTIAL} keeps {}, {SPARSEMAX} {}\n\n",
+            "{} crossing pedestrians: of {} modes, {EVIDENTIAL} keeps {}, {SPARSEMAX} {}\n\n",
             self.pedestrians.len(),
             self.pedestrians.first().map_or(0, |pedestrian| pedestrian.paths.len()),
             kept(EVIDENTIAL),
@@ -262,14 +203,14 @@ impl Network {
                 .iter()
                 .filter_map(|method| Some((*method, &bars.methods.get(*method)?.probabilities[..])))
                 .collect();
-            let title = format!("{}, asked for {query}", paper::title(&self.data_set));
+            let title = format!("{}, query: {query}", title(&self.data_set));
             text += &distributions(&title, &labels, &rows, colours);
             let wrong = METHODS.iter().filter_map(|method| {
                 let bars = bars.methods.get(*method)?;
                 Some(format!("{method} {}", bars.wrong_samples?))
             });
             let wrong: Vec<String> = wrong.collect();
-            let _ = writeln!(text, "of {SAMPLES} samples, wrong: {}", wrong.join(", "));
+            let _ = writeln!(text, "wrong of {SAMPLES} samples: {}", wrong.join(", "));
             let missed =
                 METHODS.map(|method| format!("{method} {}", numbers(&missed(bars, method))));
             let _ = writeln!(text, "target classes missed: {}\n", missed.join("; "));

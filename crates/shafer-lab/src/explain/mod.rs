@@ -1,4 +1,4 @@
-//! `shafer explain`: one row as a person wants it.
+//! `shafer explain`: the evidence and the distribution of one row.
 
 mod text;
 
@@ -13,32 +13,32 @@ use crate::stream::Rows;
 use crate::words::counted;
 use crate::{joint, memory};
 
-/// What the evidence says about a row, and what a transform makes of it.
+/// The evidence of a row and the output of a transform.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Explanation {
     pub(crate) row: usize,
     pub(crate) method: &'static str,
     pub(crate) kept: usize,
-    /// Of the kept classes, those that the method gives a probability above 1%.
+    /// The number of kept classes with a probability above 1%.
     pub(crate) kept_above_one_percent: usize,
-    /// The effective number of classes: the exponential of the entropy of the method's distribution.
+    /// The effective number of classes: exp of the entropy of the method's distribution.
     pub(crate) effective_classes: f64,
-    /// The same of softmax.
+    /// The effective number of classes of softmax.
     pub(crate) softmax_effective_classes: f64,
-    /// The softmax probability of the kept classes, all together.
+    /// The total softmax probability of the kept classes.
     pub(crate) softmax_mass_kept: f64,
-    /// The softmax probability of the dropped classes, all together.
+    /// The total softmax probability of the dropped classes.
     pub(crate) softmax_mass_dropped: f64,
-    /// The mass that is committed to no class in particular, m(Z).
+    /// The mass of the whole frame, m(Z), which is committed to no class in particular.
     pub(crate) ignorance: f64,
-    /// The conflict between the pieces of evidence for different classes. It is near 1 as soon as two
-    /// classes lie far above the mean, however small their probabilities are.
+    /// The conflict between the evidence for different classes. Near 1 as soon as two classes lie far above the
+    /// mean, however small their probabilities.
     pub(crate) internal_conflict: f64,
-    /// Whether nothing favours any class.
+    /// Whether the evidence favours no class.
     pub(crate) vacuous: bool,
-    /// The most probable first.
+    /// The listed classes, the most probable first.
     pub(crate) classes: Vec<ClassExplanation>,
-    /// How many less probable classes there are besides these.
+    /// The number of less probable classes that are not listed.
     pub(crate) left_out: usize,
 }
 
@@ -58,28 +58,28 @@ pub(crate) struct ClassExplanation {
     pub(crate) kept: bool,
 }
 
-/// A row of several groups.
+/// The explanation of a row of several groups.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct GroupedExplanation {
     pub(crate) row: usize,
     pub(crate) method: &'static str,
-    /// Their classes are numbered by group.
+    /// Classes count from 0 in each group.
     pub(crate) groups: Vec<Explanation>,
     pub(crate) joint: JointExplanation,
 }
 
-/// What groups come to together.
+/// The joint space of the groups.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct JointExplanation {
     #[serde(serialize_with = "joint::count")]
     pub(crate) classes: f64,
     #[serde(serialize_with = "joint::count")]
     pub(crate) kept: f64,
-    /// The most probable of the kept ones, in order.
+    /// The most probable kept joint classes, in descending order.
     pub(crate) best: Vec<JointClass>,
 }
 
-/// One class of every group.
+/// A joint class: one class of each group.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct JointClass {
     pub(crate) classes: Vec<usize>,
@@ -88,26 +88,26 @@ pub(crate) struct JointClass {
     pub(crate) probability: f64,
 }
 
-/// A row to be explained.
+/// A row to explain and the options.
 #[derive(Clone, Copy)]
 pub(crate) struct Explainer<'a> {
     pub(crate) row: usize,
     pub(crate) logits: &'a [f64],
     pub(crate) transform: &'a dyn Transform,
     pub(crate) temperature: f64,
-    /// As many as logits, or none.
+    /// One name per logit, or none.
     pub(crate) labels: &'a [String],
-    /// How many classes to list.
+    /// The largest number of classes to list.
     pub(crate) most: usize,
 }
 
 impl Explainer<'_> {
-    /// Fails if memory has no room to explain a row of these with so many classes listed.
+    /// Fails if there is not enough memory to explain one of these rows with up to `most` classes listed.
     pub(crate) fn check_memory(rows: &Rows, most: usize) -> Result<()> {
-        /// A class as numbers and as text.
+        /// Bytes per listed class, as numbers and as text.
         const LISTED: usize = 1 << 10;
         let classes = rows.shape().classes;
-        // What is read, the row, what is kept, and the weights of evidence for and against each class.
+        // The blocks of the reader; the row, the kept classes, and the weights for and against each class.
         let read = rows.held().saturating_mul(rows.dtype().size() + 1);
         let bytes = read
             .saturating_add(classes.saturating_mul(6 * size_of::<f64>()))
@@ -115,14 +115,14 @@ impl Explainer<'_> {
         memory::check(bytes, &format!("rows of {}", counted(classes, "class")))
     }
 
-    /// The row as one variable.
+    /// Explains the row as one variable.
     pub(crate) fn whole(self) -> Result<Explanation> {
         let whole = 0..self.logits.len();
         let explained = self.one().map_err(|error| in_file(error, self.row, 0, &[whole]));
         Ok(explained?.0)
     }
 
-    /// The row as several variables, and so many of the best joint classes.
+    /// Explains the row as several variables, with the `best` most probable joint classes.
     pub(crate) fn groups(self, groups: &[Range<usize>], best: usize) -> Result<GroupedExplanation> {
         let (mut explanations, mut kept) = (Vec::new(), Vec::new());
         for (number, group) in groups.iter().enumerate() {
@@ -165,8 +165,8 @@ impl Explainer<'_> {
         })
     }
 
-    /// The explanation, and what is kept. Softmax is dropped before the weights of evidence are computed, so
-    /// that memory holds at most two more arrays of the length of the row.
+    /// The explanation and the kept classes. Frees softmax before computing the weights of evidence, to need at
+    /// most two more arrays of the length of the row.
     fn one(self) -> shafer::Result<(Explanation, CompressedRows<f64>)> {
         let Self { row, logits, transform, temperature, labels, most } = self;
         let input = Logits::row(logits)?.temperature(temperature)?;
@@ -179,14 +179,14 @@ impl Explainer<'_> {
         let probabilities: Vec<f64> = listed.iter().map(|&class| softmax[class]).collect();
         let softmax_effective_classes = effective_classes(&softmax);
         let softmax_mass_kept = kept.iter().map(|&class| softmax[class as usize]).sum();
-        // Summed and not subtracted from 1, so that a mass near 0 keeps its digits.
+        // Summed rather than subtracted from 1, to avoid cancellation near 0.
         for &class in kept {
             softmax[class as usize] = 0.0;
         }
         let softmax_mass_dropped = softmax.iter().sum();
         drop(softmax);
 
-        // Dividing logits by the temperature divides the weights of evidence.
+        // The weights of evidence scale with the inverse temperature.
         let evidence = if temperature == 1.0 {
             Evidence::from_logits(logits)?
         } else {
@@ -229,13 +229,13 @@ impl Explainer<'_> {
     }
 }
 
-/// The exponential of the entropy.
+/// The exp of the entropy.
 fn effective_classes(distribution: &[f64]) -> f64 {
     let terms = distribution.iter().filter(|&&p| p > 0.0).map(|p| -p * p.ln());
     terms.sum::<f64>().exp()
 }
 
-/// The places of at most so many of the largest numbers, in order; the first of equal ones come first.
+/// The indices of the `most` largest numbers in descending order, ties by index.
 fn largest(numbers: &[f64], most: usize) -> Vec<usize> {
     let order = |a: &usize, b: &usize| numbers[*b].total_cmp(&numbers[*a]).then(a.cmp(b));
     let most = most.min(numbers.len());
@@ -324,7 +324,7 @@ mod tests {
         assert!(error.starts_with("group 1 (classes 2 to 3): row 3: "), "{error}");
     }
 
-    /// What is listed does not depend on how many are, and nor does the rest; against a plain sort.
+    /// The order and the statistics do not depend on the length of the list; against a plain sort.
     #[test]
     fn the_most_probable_are_listed() {
         let logits: Vec<f64> = (0..500).map(|i| f64::from(i * 7919 % 97)).collect();

@@ -1,4 +1,4 @@
-//! Explanations as tables with bars.
+//! Renders explanations as tables with bars.
 
 use std::fmt::Write as _;
 
@@ -14,11 +14,11 @@ use crate::words::counted;
 /// The widest bar, in characters.
 const BAR: usize = 24;
 
-/// Bars that are shorter tell nothing.
+/// Without room for this many characters, bars are left out.
 const SHORTEST_BAR: usize = 4;
 
 impl Explanation {
-    /// In lines of `width` characters.
+    /// Renders lines of at most `width` characters.
     pub(crate) fn text(&self, width: usize) -> String {
         format!("row {}: {}", self.row, self.body(width))
     }
@@ -81,7 +81,7 @@ impl Explanation {
 }
 
 impl GroupedExplanation {
-    /// In lines of `width` characters.
+    /// Renders lines of at most `width` characters.
     pub(crate) fn text(&self, width: usize) -> String {
         let mut text = String::new();
         for (number, group) in self.groups.iter().enumerate() {
@@ -105,19 +105,18 @@ impl JointExplanation {
         });
         text += &table(&["joint class", "probability"], &rows.collect::<Vec<_>>(), width);
         if self.kept > self.best.len() as f64 {
-            text += "the others are less probable; --best shows more\n";
+            text += "the others are less probable; --best lists more\n";
         }
         text
     }
 }
 
-/// With four decimals, unless they would be nothing but zeros.
+/// Four decimals, or scientific notation for values that would round to zero.
 fn probability(p: f64) -> String {
     if p > 0.0 && p < 5e-5 { format!("{p:.1e}") } else { format!("{p:.4}") }
 }
 
-/// Cells, the first of them names and the others numbers, and a bar as long as its value wherever
-/// there is room.
+/// A table with a column of names, columns of numbers, and a bar per row if there is room.
 fn table(header: &[&str], rows: &[(Vec<String>, f64)], width: usize) -> String {
     let largest = rows.iter().map(|(_, value)| *value).fold(0.0, f64::max);
     let with_bars = |longest: usize| {

@@ -1,5 +1,7 @@
 //! What pages for a browser share: one look, and how values get into a template.
 
+pub(crate) mod figures;
+
 /// The look of all pages, in light and in dark.
 const STYLE: &str = include_str!("base.css");
 const DOCUMENT: &str = include_str!("document.html");

@@ -1,4 +1,4 @@
-//! What the tests of the program share.
+//! Helpers for the tests of the program.
 #![allow(dead_code, reason = "no test needs all of it")]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 pub(crate) fn shafer(folder: &Path, arguments: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_shafer");
-    // Data sets of whoever runs the tests are none of theirs.
+    // Hides data sets of the user who runs the tests.
     Command::new(program)
         .args(arguments)
         .current_dir(folder)
@@ -24,7 +24,7 @@ pub(crate) fn json(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The one line that is said about bad input.
+/// The one-line error message for bad input.
 pub(crate) fn complaint(folder: &Path, arguments: &[&str]) -> String {
     let output = shafer(folder, arguments);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -34,7 +34,7 @@ pub(crate) fn complaint(folder: &Path, arguments: &[&str]) -> String {
     text.trim_end().to_owned()
 }
 
-/// An array of f32 in version 1 of the npy format.
+/// An f32 array in npy format, version 1.
 pub(crate) fn npy(shape: &[usize], values: &[f32]) -> Vec<u8> {
     let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
     npy_of("<f4", shape, &bytes)
@@ -63,7 +63,7 @@ pub(crate) fn last_floats(path: &Path, count: usize) -> Vec<f32> {
     floats.map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
-/// Three rows of four classes; the mean of each is 0.
+/// Three rows of four classes with mean 0.
 pub(crate) const LOGITS: [f32; 12] =
     [3.0, 1.0, -1.0, -3.0, 0.0, 0.0, 0.0, 0.0, -9.0, 3.0, 3.0, 3.0];
 

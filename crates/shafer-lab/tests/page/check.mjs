@@ -1,18 +1,18 @@
-// Uses the page of `shafer compare`, `shafer report` or `shafer demo` as a reader does, in a real browser.
+// Tests the page of `shafer compare`, `report`, `demo` or `predict` in a browser.
 //
 //   shafer compare logits.npy --html /tmp/page.html
 //   npm install --prefix /tmp/browser playwright-core
 //   NODE_PATH=/tmp/browser/node_modules node crates/shafer-lab/tests/page/check.mjs /tmp/page.html
 //
-// A compared file should have at least three rows. CHROMIUM names the browser (/usr/bin/chromium), and
-// SHOTS a folder for pictures. Not part of `cargo test`, which must run where there is no browser.
+// A compared file needs at least three rows. CHROMIUM is the path of the browser (default /usr/bin/chromium), SHOTS a
+// folder for screenshots. Not part of `cargo test`, which must run without a browser.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
-// Unlike `import`, `require` heeds NODE_PATH.
+// Unlike `import`, `require` respects NODE_PATH.
 const { chromium } = createRequire(import.meta.url)("playwright-core");
 const url = pathToFileURL(path.resolve(process.argv[2] ?? "page.html")).href;
 const browser = await chromium.launch({
@@ -41,7 +41,7 @@ const shot = async (page, name) => {
   }
 };
 
-// Words that do not fit where they are, and neighbours that lie on each other.
+// Clipped text and overlapping neighbours.
 const misfits = (page) => page.evaluate(() => {
   const found = [];
   if (document.documentElement.scrollWidth > window.innerWidth) found.push("the page is too wide");
@@ -61,7 +61,7 @@ const misfits = (page) => page.evaluate(() => {
   return found;
 });
 
-// Words that can hardly be seen: less contrast with what they stand on than 4.5 to 1.
+// Text with a contrast below 4.5 to 1.
 const faint = (page) => page.evaluate(() => {
   const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);
   const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
@@ -87,7 +87,7 @@ const faint = (page) => page.evaluate(() => {
   return [...found];
 });
 
-// What holds for every page, light and dark, wide and narrow.
+// Every page, light and dark, wide and narrow.
 for (const width of [1280, 390]) {
   for (const colorScheme of ["light", "dark"]) {
     const page = await open(width, { colorScheme });
@@ -132,7 +132,7 @@ const compared = async () => {
     await page.keyboard.press("End");
     assert.ok(await page.locator("#after").isDisabled());
 
-    // A row by its number: the page goes to the nearest that it has, and says so if it is another.
+    // Row by number: goes to the nearest row of the sample, and says so if it is another one.
     const rows = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).rows
       .map((row) => row.row));
     const goTo = async (row) => {
@@ -145,7 +145,7 @@ const compared = async () => {
     await goTo(rows.at(-1) + 1000);
     assert.match(await summary(), new RegExp(`^Row ${rows.at(-1)}:`));
     assert.match(await page.locator("#facts").textContent(), /not on this page/);
-    // Every row of interest is there, with the method that it is of interest for.
+    // Every row under Find is in the sample.
     const options = await page.$$eval("#find option", (all) => all.map((o) => o.value).filter((v) => v));
     assert.ok(options.length > 0);
     for (const option of options) {
@@ -153,7 +153,7 @@ const compared = async () => {
       assert.match(await summary(), new RegExp(`^Row ${option.split(" ")[1]}:`));
       assert.doesNotMatch(await page.locator("#facts").textContent(), /not on this page/);
     }
-    // Logarithmic bars have logarithms beside them, and all of them can be seen.
+    // Logarithmic bars have logarithms beside them and are all visible.
     await page.selectOption("#method", { label: "softmax" });
     await page.selectOption("#scale", "log");
     const first = page.locator(".class .numbers div").first();
@@ -163,20 +163,20 @@ const compared = async () => {
     assert.deepEqual(await misfits(page), [], `logarithmic at ${width}`);
     await page.selectOption("#scale", "linear");
     assert.match(await first.textContent(), /^[\d.]/);
-    // Histograms have two scales, of which one is seen.
+    // Histograms have two scales, one of them visible.
     const seen = (kind) => page.locator(`.small .${kind}`).first().isVisible();
     assert.deepEqual([await seen("linear"), await seen("log")], [true, false]);
     await page.locator("#log-rows").check();
     assert.deepEqual([await seen("linear"), await seen("log")], [false, true]);
     assert.deepEqual(await misfits(page), [], `logarithmic histograms at ${width}`);
-    // The curves, with the paper's rule larger than the others.
+    // The curves, with a larger marker for the paper's rule.
     const radii = await page.$$eval(".curves circle", (all) => all.map((c) => Number(c.getAttribute("r"))));
     assert.equal(radii.filter((r) => r === Math.max(...radii)).length, 1);
     await page.locator("details summary").click();
     assert.equal(await page.locator("details tbody tr").count(), radii.length);
     assert.deepEqual(await misfits(page), [], `the numbers of the curves at ${width}`);
 
-    // What is dropped is marked, and nothing else is.
+    // Dropped classes, and only those, are marked.
     await page.selectOption("#method", { label: "sparsemax" });
     assert.match(await summary(), /sparsemax keeps/);
     const kept = Number((await summary()).match(/keeps (\d+)/)[1]);
@@ -199,7 +199,7 @@ const compared = async () => {
   assert.deepEqual(plain.faults.filter((fault) => !fault.includes("script")), []);
 };
 
-// Pages of pedestrians have three figures, the demo two for each set of images and one of pedestrians.
+// Pages of pedestrians have three figures; the demo has two per image set and one of pedestrians.
 const fewest = async (page) => {
   if (generator === "shafer demo") return 7;
   return (await page.locator("h1").innerText()).startsWith("Pedestrians") ? 3 : 5;
@@ -209,7 +209,7 @@ const reported = async () => {
   for (const width of [1280, 390]) {
     const page = await open(width);
     assert.ok((await page.locator(".figure").count()) >= (await fewest(page)));
-    // Words in figures are as large as they need to be, and figures no wider than the page.
+    // Text in figures is legible, and figures are not wider than the page.
     const panels = await page.$$eval(".panels svg", (drawings) => drawings.map((drawing) => ({
       words: Math.min(12, ...[...drawing.querySelectorAll("text")]
         .map((text) => text.getAttribute("font-size") * drawing.getScreenCTM().a)),
@@ -220,7 +220,7 @@ const reported = async () => {
       assert.ok(right <= width, `a figure ends at ${right}`);
     }
     for (const summary of await page.locator("summary").all()) await summary.click();
-    // The demo has no configuration to show.
+    // The demo shows no configuration.
     if (generator === "shafer report") assert.ok(await page.locator("pre").isVisible());
     assert.deepEqual(await misfits(page), [], `at ${width}`);
     await shot(page, `opened-${width}`);
@@ -228,7 +228,37 @@ const reported = async () => {
   }
 };
 
+// The page of several frames shows one at a time; that of one frame has no controls.
+const predicted = async () => {
+  for (const width of [1280, 390]) {
+    const page = await open(width);
+    const count = await page.locator("section.figure").count();
+    const shown = () => page.$$eval("section.figure", (all) => all.findIndex((one) => !one.hidden));
+    const visible = () => page.$$eval("section.figure", (all) => all.filter((one) => !one.hidden).length);
+    assert.ok(count >= 1);
+    assert.equal(await visible(), 1);
+    assert.equal(await page.locator("#controls").isVisible(), count > 1);
+    if (count > 1) {
+      assert.ok(await page.locator("#before").isDisabled());
+      await page.locator("#after").click();
+      assert.equal(await shown(), 1);
+      await page.locator("#place").focus();
+      await page.keyboard.press("End");
+      assert.deepEqual([await shown(), await visible()], [count - 1, 1]);
+      assert.ok(await page.locator("#after").isDisabled());
+    }
+    assert.deepEqual(await misfits(page), [], `at ${width}`);
+    await shot(page, `stepped-${width}`);
+    assert.deepEqual(page.faults, []);
+  }
+};
+
 const generator = await (await open(1280)).locator("meta[name=generator]").getAttribute("content");
-await { "shafer compare": compared, "shafer report": reported, "shafer demo": reported }[generator]();
+await {
+  "shafer compare": compared,
+  "shafer demo": reported,
+  "shafer predict": predicted,
+  "shafer report": reported,
+}[generator]();
 await browser.close();
 console.log("the page works");

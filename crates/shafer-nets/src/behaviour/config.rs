@@ -1,14 +1,15 @@
-//! The shape of the predictor, and the way it is trained.
+//! Configuration of the predictor and its training.
 //!
-//! The defaults are those of the paper (section 3.2 and its appendix), and where it is silent those of
-//! Trajectron++. Keys that do not exist are errors.
+//! The defaults are those of the paper (section 3.2 and its appendix), or of Trajectron++ where the paper has
+//! none. Unknown keys are errors.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::{finite_positive, positive, size};
+use crate::schedule::Annealed;
 use crate::{Error, Result};
 
-/// A predictor of pedestrians, and its training.
+/// Configuration of a [`Predictor`](super::Predictor) and its training.
 ///
 /// ```
 /// use shafer_nets::behaviour::{Config, Feedback};
@@ -22,34 +23,34 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The networks.
+    /// The network.
     pub network: NetworkConfig,
-    /// How they are trained.
+    /// The training.
     pub training: TrainingConfig,
 }
 
-/// The shapes of the networks.
+/// Shapes and units of the networks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkConfig {
-    /// How many steps before the present are looked at.
+    /// The number of steps of the history, without the present.
     pub history_steps: usize,
-    /// How many steps are predicted.
+    /// The number of predicted steps.
     pub future_steps: usize,
     /// The time between two steps.
     pub seconds_per_step: f64,
-    /// Positions, in metres, are divided by this before a network sees them. It is the radius within
-    /// which others count as neighbours.
+    /// Positions, in metres, are divided by this in the inputs of networks. It is also the radius of the
+    /// neighbourhood.
     pub position_scale: f64,
     /// Velocities, in metres a second, are divided by this.
     pub velocity_scale: f64,
     /// Accelerations, in metres a second squared, are divided by this.
     pub acceleration_scale: f64,
-    /// The width of the recurrent network over the own history.
+    /// The width of the recurrent network over the pedestrian's history.
     pub history_width: usize,
-    /// The width of the one over the future, in each direction; it is used in training only.
+    /// The width of the recurrent network over the future, in each direction; used in training only.
     pub future_width: usize,
-    /// The width of the one over the neighbours.
+    /// The width of the recurrent network over the neighbours' histories.
     pub edge_width: usize,
     /// The number of hidden units of the prior.
     pub prior_hidden: usize,
@@ -57,9 +58,9 @@ pub struct NetworkConfig {
     pub variables: usize,
     /// The number of classes of each.
     pub classes: usize,
-    /// The width of the recurrent network that predicts.
+    /// The width of the recurrent decoder.
     pub decoder_width: usize,
-    /// The number of Gaussians that the velocity of a step is a mixture of.
+    /// The number of Gaussians in the mixture of a step.
     pub components: usize,
 }
 
@@ -95,7 +96,7 @@ impl NetworkConfig {
         self.variables * self.classes
     }
 
-    /// The class of each variable in a joint class: the last variable counts fastest.
+    /// The class of each variable in a joint class. The last variable varies fastest.
     ///
     /// ```
     /// let config = shafer_nets::behaviour::NetworkConfig::default();
@@ -114,7 +115,7 @@ impl NetworkConfig {
         parts
     }
 
-    /// The joint class of these classes, one of each variable: what [`split`](Self::split) undoes.
+    /// The joint class of one class of each variable: the inverse of [`split`](Self::split).
     ///
     /// ```
     /// let config = shafer_nets::behaviour::NetworkConfig::default();
@@ -124,7 +125,7 @@ impl NetworkConfig {
         parts.iter().fold(0, |joint, part| joint * self.classes + part)
     }
 
-    /// Whether such networks can be made.
+    /// Checks all values.
     pub fn check(&self) -> Result<()> {
         for (key, value) in [
             ("future_steps", self.future_steps),
@@ -157,7 +158,7 @@ impl NetworkConfig {
     }
 }
 
-/// How a predictor is trained: Adam on the negative of
+/// Configuration of the training: Adam on the negative of
 ///
 /// ```text
 /// ln p(y|x,z)  -  beta max(KL(q(z|x,y) || p(z|x)), floor)  +  w I(z; x)
@@ -167,96 +168,59 @@ impl NetworkConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainingConfig {
-    /// How many batches are used.
+    /// The number of batches.
     pub iterations: usize,
-    /// Examples in a batch; the last batch of a pass over all examples may have fewer.
+    /// Examples in a batch; the last batch of an epoch may have fewer.
     pub batch_size: usize,
-    /// The size of a step.
+    /// The learning rate.
     pub learning_rate: Annealed,
-    /// A longer gradient, over all parameters, is shortened to this.
+    /// Clips the global gradient norm to this.
     pub gradient_norm: f64,
     /// The temperature of the Gumbel-Softmax distribution.
     pub temperature: Annealed,
-    /// The weight of KL, beta, at the end.
+    /// The final weight of KL, beta.
     pub kl_weight: f64,
-    /// The iteration at which beta has half its value.
+    /// The iteration at which beta has half its final value.
     pub kl_centre: f64,
-    /// The width of its sigmoid, in iterations: beta is `kl_weight / (1 + e^(-(it - centre) / width))`.
+    /// The width of the sigmoid, in iterations: beta is `kl_weight / (1 + e^(-(it - centre) / width))`.
     pub kl_width: f64,
-    /// The KL of a variable, averaged over a batch, that costs nothing.
+    /// The lower bound of a variable's mean KL over a batch in the objective ("free bits").
     pub kl_floor: f64,
-    /// The weight `w` of the mutual information between the latent variables and the condition under the
-    /// prior: the entropy of the batch's mean of `p(z|x)`, less the mean of the entropies.
+    /// The weight `w` of the mutual information of latent variables and condition under the prior: the
+    /// entropy of the batch's mean of `p(z|x)`, minus the mean entropy.
     pub information_weight: f64,
-    /// The logarithm of the density of a step counts up to this, so that who stands still does not
-    /// count for everything.
+    /// The upper bound of a step's log-density in the objective: otherwise standing pedestrians dominate it.
     pub density_ceiling: f64,
-    /// What that is the density of.
+    /// The variable of the density.
     pub likelihood: Likelihood,
-    /// What the decoder is told of the step before.
+    /// The decoder's input from the previous step.
     pub feedback: Feedback,
-    /// Whether every example is turned by a random angle each time it is used, as in Trajectron++.
+    /// Rotates every example by a random angle each time, as in Trajectron++.
     pub rotate: bool,
-    /// Every example is made larger or smaller each time it is used, by a random factor of at most this,
-    /// whose logarithm is uniform. With 1, none is. It is what a predictor needs that is to be right about
-    /// people who walk faster than all that it has seen, as those of the scene ETH do.
+    /// Scales every example by a random factor each time, between `1 / stretch` and `stretch`, with a uniform
+    /// logarithm; 1 disables it. The predictor then generalises to pedestrians who walk faster than those of
+    /// the training set, as in the scene ETH.
     pub stretch: f64,
 }
 
-/// A value that falls from iteration to iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Annealed {
-    /// At the first iteration.
-    pub start: f64,
-    /// The factor from one iteration to the next.
-    pub decay: f64,
-    /// It falls no lower.
-    pub floor: f64,
-}
-
-impl Annealed {
-    /// At an iteration, counted from 0.
-    ///
-    /// ```
-    /// use shafer_nets::behaviour::Annealed;
-    ///
-    /// let temperature = Annealed { start: 2.0, decay: 0.5, floor: 0.1 };
-    /// assert_eq!([0, 1, 2, 9].map(|it| temperature.at(it)), [2.0, 1.0, 0.5, 0.1]);
-    /// ```
-    pub fn at(&self, iteration: u64) -> f64 {
-        (self.start * self.decay.powf(iteration as f64)).max(self.floor)
-    }
-
-    fn check(&self, key: &'static str) -> Result<()> {
-        for value in [self.start, self.decay, self.floor] {
-            finite_positive(key, value)?;
-        }
-        if self.decay > 1.0 || self.floor > self.start {
-            return Err(Error::config(key, "must fall: decay at most 1, floor at most start"));
-        }
-        Ok(())
-    }
-}
-
-/// What the likelihood of a future is the density of, at each step.
+/// The variable of a future's density at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Likelihood {
-    /// The position, as in Trajectron++: the means of each component add up over the steps, and so do its
-    /// covariances.
+    /// The position, as in Trajectron++: means and covariances of each component are cumulated over the
+    /// steps.
     Positions,
     /// The velocity.
     Velocities,
 }
 
-/// What the decoder is told of the step before, in training. In use it is always its own prediction.
+/// The decoder's input from the previous step in training. In prediction it is always its own output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feedback {
-    /// A velocity drawn from its own prediction, as in Trajectron++.
+    /// A velocity sampled from its own output, as in Trajectron++.
     Sample,
-    /// The true velocity.
+    /// The true velocity (teacher forcing).
     Truth,
 }
 
@@ -288,7 +252,7 @@ impl TrainingConfig {
         self.kl_weight / (1.0 + ((self.kl_centre - iteration as f64) / self.kl_width).exp())
     }
 
-    /// Whether this training can be done.
+    /// Checks all values.
     pub fn check(&self) -> Result<()> {
         positive("iterations", self.iterations)?;
         positive("batch_size", self.batch_size)?;
@@ -319,7 +283,7 @@ impl TrainingConfig {
 }
 
 impl Config {
-    /// Whether such networks can be made and trained.
+    /// Checks all values.
     pub fn check(&self) -> Result<()> {
         self.network.check()?;
         self.training.check()

@@ -1,18 +1,18 @@
-//! What a predictor sees of a pedestrian, and what it learns from.
+//! Observations of pedestrians, and training examples.
 
 use super::config::NetworkConfig;
 use crate::{Error, Result};
 
-/// Position, velocity and acceleration, each as x and y; in metres and seconds, and the position relative
-/// to where the pedestrian is at present.
+/// Position, velocity and acceleration, each as x and y, in metres and seconds. The position is relative to
+/// the pedestrian's present one.
 pub type State = [f64; 6];
 
-/// What is known of a pedestrian at present.
+/// The history of a pedestrian and of the neighbours, up to the present.
 ///
 /// ```
 /// use shafer_nets::behaviour::Observation;
 ///
-/// // Two steps to the right at 1 m/s, with nobody near.
+/// // Two steps to the right at 1 m/s, without neighbours.
 /// let history = [[-0.4, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]];
 /// let observation = Observation::new(&history, &[[0.0; 6]; 2])?;
 /// assert_eq!(observation.steps(), 2);
@@ -26,17 +26,20 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// The states up to the present, which is the last of them, and for each of them the sum of the
-    /// neighbours' states, whose positions are relative to the same place.
+    /// The states up to the present, which is the last, and for each the sum of the neighbours' states,
+    /// with positions relative to the same point.
     pub fn new(history: &[State], neighbours: &[State]) -> Result<Self> {
         if history.is_empty() {
-            return Err(Error::data("history", "must have the present at least, but is empty"));
+            return Err(Error::data(
+                "history",
+                "must have at least the present state, but is empty",
+            ));
         }
         if history.len() != neighbours.len() {
             return Err(Error::data(
                 "neighbours",
                 format!(
-                    "there must be {}, one for each step of the history, but there are {}",
+                    "must be {}, one for each step of the history, but are {}",
                     history.len(),
                     neighbours.len(),
                 ),
@@ -48,7 +51,7 @@ impl Observation {
         })
     }
 
-    /// The number of states up to the present; more than a network looks at are no harm.
+    /// The number of states. A network ignores those before its history.
     pub fn steps(&self) -> usize {
         self.history.len()
     }
@@ -58,14 +61,14 @@ impl Observation {
         self.history[self.history.len() - 1]
     }
 
-    /// The own state and the neighbours' so many steps ago, if it is known.
+    /// The state and the neighbours' sum this number of steps ago, if the history reaches back that far.
     pub(super) fn ago(&self, steps: usize) -> Option<[[f32; 6]; 2]> {
         let place = self.history.len().checked_sub(steps + 1)?;
         Some([self.history[place], self.neighbours[place]])
     }
 }
 
-/// What is known of a pedestrian at present, and what came after.
+/// An observation of a pedestrian, and the future after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
     pub(super) observation: Observation,
@@ -79,17 +82,17 @@ impl Example {
         Ok(Self { observation, future: narrow("future", future)? })
     }
 
-    /// What is known at present.
+    /// The observation.
     pub fn observation(&self) -> &Observation {
         &self.observation
     }
 
-    /// All its states: the history, the neighbours' and the future.
+    /// All states: the history, the neighbours' and the future.
     pub(super) fn parts(&self) -> [&[[f32; 6]]; 3] {
         [&self.observation.history, &self.observation.neighbours, &self.future]
     }
 
-    /// Turned about the present position by an angle, and so many times as large.
+    /// Rotated about the present position and scaled.
     pub(super) fn turned(&self, angle: f32, factor: f32) -> Self {
         let (sin, cos) = angle.sin_cos();
         let (sin, cos) = (factor * sin, factor * cos);
@@ -111,20 +114,14 @@ impl Example {
     }
 }
 
-/// Whether a predictor of this shape can learn from them.
+/// Checks that every example has a future as long as a prediction.
 pub(super) fn check(examples: &[Example], config: &NetworkConfig) -> Result<()> {
-    if examples.is_empty() {
-        return Err(Error::data("examples", "there is not a single one"));
-    }
-    if u32::try_from(examples.len()).is_err() {
-        return Err(Error::data("examples", "there are more than 2^32"));
-    }
     match examples.iter().position(|example| example.future.len() < config.future_steps) {
         None => Ok(()),
         Some(row) => Err(Error::data(
             "examples",
             format!(
-                "number {row} has {} steps of future, but {} are predicted",
+                "number {row} has {} steps of future, but must have {}",
                 examples[row].future.len(),
                 config.future_steps,
             ),

@@ -1,25 +1,25 @@
-//! How good a prediction was, in double precision.
+//! Metrics of predictions, in double precision.
 
 use crate::{Error, Result};
 
 /// A point of the plane, in metres.
 pub type Point = [f64; 2];
 
-/// The logarithms of densities are not counted below this, as in Trajectron++: a single step that nobody
-/// foresaw would otherwise count for everything.
+/// The lower bound of log-densities, as in Trajectron++: otherwise a single improbable step dominates the
+/// mean.
 pub const LOG_DENSITY_FLOOR: f64 = -20.0;
 
-/// How far a path is from the truth.
+/// The distances of a path from the truth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Displacement {
-    /// The mean distance over the steps, in metres: ADE.
+    /// The average displacement error (ADE): the mean distance over the steps, in metres.
     pub average: f64,
-    /// The distance at the last step, in metres: FDE.
+    /// The final displacement error (FDE): the distance at the last step, in metres.
     pub last: f64,
 }
 
 impl Displacement {
-    /// Of a path, of which only as many steps count as the truth has.
+    /// The displacement over the steps of the truth; further steps of the path are ignored.
     ///
     /// ```
     /// use shafer_nets::behaviour::Displacement;
@@ -43,7 +43,7 @@ impl Displacement {
 
 fn check_truth(steps: usize, truth: &[Point]) -> Result<()> {
     if truth.is_empty() {
-        return Err(Error::data("truth", "must have a step at least, but is empty"));
+        return Err(Error::data("truth", "must have at least one step, but is empty"));
     }
     if steps < truth.len() {
         return Err(Error::data(
@@ -59,15 +59,15 @@ fn check_truth(steps: usize, truth: &[Point]) -> Result<()> {
 pub struct Component {
     /// The logarithm of its weight.
     pub log_weight: f64,
-    /// Its mean.
+    /// The mean.
     pub mean: Point,
     /// The standard deviations of x and y.
     pub sigmas: [f64; 2],
-    /// Their correlation, between -1 and 1.
+    /// The correlation, between -1 and 1.
     pub correlation: f64,
 }
 
-/// The logarithm of the density of a mixture.
+/// The log-density of a mixture.
 ///
 /// ```
 /// use shafer_nets::behaviour::{Component, mixture_log_density};
@@ -95,10 +95,10 @@ fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     largest + terms.map(|term| (term - largest).exp()).sum::<f64>().ln()
 }
 
-/// The logarithm of the density at a point, estimated from samples: a Gaussian around each, whose covariance
-/// is that of the samples times Scott's factor `n^(-1/6)` squared, as `scipy.stats.gaussian_kde` has it.
+/// The log-density at a point by a Gaussian kernel density estimate of samples. The bandwidth is Scott's,
+/// `n^(-1/6)`, as in `scipy.stats.gaussian_kde`.
 ///
-/// Samples that lie on a line have no such density: that is an error.
+/// Samples on a line have no such density, which is an error.
 ///
 /// ```
 /// use shafer_nets::behaviour::kernel_log_density;
@@ -109,9 +109,7 @@ fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
 /// # Ok::<(), shafer_nets::Error>(())
 /// ```
 pub fn kernel_log_density(samples: &[Point], at: Point) -> Result<f64> {
-    let singular = |why: &str| {
-        Err(Error::data("samples", format!("{why}: they have no density of their own")))
-    };
+    let singular = |why: &str| Err(Error::data("samples", format!("have no density: {why}")));
     if samples.len() < 3 {
         return singular("there are fewer than three");
     }
@@ -127,9 +125,9 @@ pub fn kernel_log_density(samples: &[Point], at: Point) -> Result<f64> {
     let scale = n.powf(-1.0 / 3.0) / (n - 1.0);
     let (xx, xy, yy) = (xx * scale, xy * scale, yy * scale);
     let determinant = xx * yy - xy * xy;
-    // The rounding of the products: what is below it is no area.
+    // A determinant within the rounding error of its products counts as 0.
     if determinant.is_nan() || determinant <= 1e-14 * xx * yy {
-        return singular("they lie on a line, or are no numbers");
+        return singular("they lie on a line, or are not finite");
     }
     let exponents = samples.iter().map(|s| {
         let (x, y) = (at[0] - s[0], at[1] - s[1]);
@@ -138,9 +136,9 @@ pub fn kernel_log_density(samples: &[Point], at: Point) -> Result<f64> {
     Ok(log_sum_exp(exponents) - n.ln() - std::f64::consts::TAU.ln() - 0.5 * determinant.ln())
 }
 
-/// The negative logarithm of the density of the truth, by [`kernel_log_density`] of the samples at each
-/// step, and averaged over its steps: KDE-NLL. No step counts for more than -[`LOG_DENSITY_FLOOR`]; one
-/// whose samples have no density counts for that.
+/// The negative log-likelihood of the truth (KDE-NLL): by [`kernel_log_density`] of the samples at each
+/// step, bounded below by [`LOG_DENSITY_FLOOR`], averaged over the steps. A step whose samples have no
+/// density counts with the bound.
 ///
 /// `samples` are paths with at least as many steps as the truth.
 pub fn kernel_nll<P: AsRef<[Point]>>(samples: &[P], truth: &[Point]) -> Result<f64> {

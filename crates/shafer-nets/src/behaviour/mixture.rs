@@ -1,31 +1,30 @@
-//! Mixtures of Gaussians over the plane, as the decoder gives them.
+//! Mixtures of Gaussians over the plane, from the raw outputs of the decoder.
 //!
-//! The last layer has six numbers for each component, one kind after the other: the logits of the weights,
-//! the means of x and of y, the logarithms of the standard deviations of x and of y, and what the
-//! correlation is the hyperbolic tangent of.
+//! The last layer has six outputs for each component, grouped by kind: logits of the weights, means of x
+//! and y, logarithms of the standard deviations of x and y, and the inverse hyperbolic tangent of the
+//! correlation.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::log_softmax;
 
-use super::network::tensor;
 use crate::random::Random;
-use crate::weights::host;
+use crate::weights::{host, tensor};
 
-/// The numbers of a component.
+/// Raw outputs for each component.
 pub(crate) const PARAMETERS: usize = 6;
 
-/// Correlations stay within this, so that no covariance is singular in single precision.
+/// The largest correlation: no covariance is singular in single precision.
 const CORRELATION: f64 = 0.99;
 
-/// The logarithm of the density of velocities, rows x steps x 2, under their mixtures, rows x steps x
-/// numbers: rows x steps x 1.
+/// The log-density, rows x steps x 1, of velocities, rows x steps x 2, under mixtures, rows x steps x raw
+/// outputs.
 pub(crate) fn velocity_log_density(raw: &Tensor<3>, truth: Tensor<3>) -> Tensor<3> {
     let Gaussians { log_weights, means, covariances } = Gaussians::of(raw);
     log_density(log_weights, means, covariances, truth)
 }
 
-/// The same of the positions that come of going on for `seconds` with each velocity. Each component
-/// keeps to itself: its means add up over the steps, and so do its covariances.
+/// The log-density of positions: velocities integrated over steps of `seconds`. Means and covariances are
+/// cumulated for each component separately.
 pub(crate) fn position_log_density(raw: &Tensor<3>, truth: Tensor<3>, seconds: f64) -> Tensor<3> {
     let Gaussians { log_weights, means, covariances } = Gaussians::of(raw);
     let means = means.map(|mean| mean.cumsum(1).mul_scalar(seconds));
@@ -36,9 +35,9 @@ pub(crate) fn position_log_density(raw: &Tensor<3>, truth: Tensor<3>, seconds: f
 /// Each rows x steps x components.
 struct Gaussians {
     log_weights: Tensor<3>,
-    /// Of x and y.
+    /// x and y.
     means: [Tensor<3>; 2],
-    /// Of x, of both, and of y.
+    /// xx, xy and yy.
     covariances: [Tensor<3>; 3],
 }
 
@@ -79,16 +78,16 @@ fn log_density(
     (exponent - largest.clone()).exp().sum_dim(2).log() + largest
 }
 
-/// What [`sample`] takes for one row: a uniform number for the component, and two of the standard normal
-/// distribution.
+/// The random numbers of [`sample`] for one row: a uniform one for the component, and two standard normal
+/// ones.
 pub(crate) fn draw(random: &mut Random) -> [f32; 3] {
     let component = random.uniform();
     let [a, b] = random.normals();
     [component, a, b]
 }
 
-/// One velocity from each mixture, rows x numbers. A gradient flows through mean and covariance of the
-/// component that was drawn, and not through its being drawn.
+/// One velocity from each mixture, rows x raw outputs. Gradients flow through mean and covariance of the
+/// drawn component, and not through the draw.
 pub(crate) fn sample(raw: &Tensor<2>, noise: &[[f32; 3]]) -> Tensor<2> {
     let [rows, width] = raw.dims();
     let components = width / PARAMETERS;
@@ -100,18 +99,18 @@ pub(crate) fn sample(raw: &Tensor<2>, noise: &[[f32; 3]]) -> Tensor<2> {
         chosen[choose(logits, noise[0], &mut weights)] = 1.0;
     }
     let kinds = raw.clone().reshape([rows, PARAMETERS, components]);
-    let kinds = kinds * tensor(chosen, [rows, 1, components]);
+    let device = raw.device().inner();
+    let kinds = kinds * tensor(chosen, [rows, 1, components], &device);
     let kinds = kinds.sum_dim(2).reshape([rows, PARAMETERS]);
     let kind = |from: usize, to: usize| kinds.clone().slice([0..rows, from..to]);
-    let column = |i: usize| tensor(noise.iter().map(|n| n[i]).collect(), [rows, 1]);
+    let column = |i: usize| tensor(noise.iter().map(|n| n[i]).collect(), [rows, 1], &device);
     let correlation = kind(5, 6).tanh().mul_scalar(CORRELATION);
     let rest = (-(correlation.clone() * correlation.clone()) + 1.0).sqrt();
     let y = correlation * column(1) + rest * column(2);
     kind(1, 3) + kind(3, 5).exp() * Tensor::cat(vec![column(1), y], 1)
 }
 
-/// What [`sample`] makes of one row, where no gradient is wanted; `weights` is room for those of the
-/// components.
+/// [`sample`] for one row and without gradients; `weights` is a scratch buffer.
 pub(crate) fn sample_row(raw: &[f32], noise: [f32; 3], weights: &mut Vec<f32>) -> [f32; 2] {
     let components = raw.len() / PARAMETERS;
     let [uniform, a, b] = noise;
@@ -123,7 +122,8 @@ pub(crate) fn sample_row(raw: &[f32], noise: [f32; 3], weights: &mut Vec<f32>) -
     [mx + sx.exp() * a, my + sy.exp() * (correlation * a + rest * b)]
 }
 
-/// The component that a uniform number falls on.
+/// Draws a component from its logits by inverting the cumulative distribution; `weights` is a scratch
+/// buffer.
 fn choose(logits: &[f32], uniform: f32, weights: &mut Vec<f32>) -> usize {
     let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     weights.clear();
@@ -138,7 +138,7 @@ fn choose(logits: &[f32], uniform: f32, weights: &mut Vec<f32>) -> usize {
     logits.len() - 1
 }
 
-/// The mean velocity of a mixture, and its covariance: of x, of both, and of y.
+/// The mean and the covariance (xx, xy, yy) of a mixture.
 pub(crate) fn moments(raw: &[f32]) -> ([f64; 2], [f64; 3]) {
     let components = raw.len() / PARAMETERS;
     let part = |kind: usize, i: usize| f64::from(raw[kind * components + i]);

@@ -1,30 +1,31 @@
-//! The networks of the predictor, and one pass through them.
+//! The networks of the predictor, and their forward pass.
 
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, softmax};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use super::config::{Feedback, Likelihood, NetworkConfig, TrainingConfig};
 use super::example::{Example, Observation};
 use super::mixture;
 use crate::layers::{Initialiser, Linear, Perceptron};
 use crate::recurrent::{Driven, Lstm, hidden};
+use crate::weights::tensor;
 
-/// The numbers of a state.
+/// Values of a state.
 const STATE: usize = 6;
-/// The numbers of a velocity.
+/// Values of a velocity.
 const ACTION: usize = 2;
 
-/// Everything that is trained.
+/// All networks.
 ///
-/// Trajectron++ weighs the encodings of different kinds of edges by additive attention. There is one kind
-/// here, so its weight is 1 whatever the attention says: it has no parameters.
+/// Trajectron++ weighs the encodings of different kinds of edges by additive attention. Here is one kind,
+/// whose weight is always 1, so the attention is left out.
 #[derive(Module, Debug)]
-pub(crate) struct Network {
+pub struct Network {
     history: Lstm,
     edges: Lstm,
-    /// From the state at present to the hidden and the cell state before the future, in the direction of
-    /// time; against it they are 0.
+    /// From the present state to the initial hidden and cell state of the forward network over the future;
+    /// those of the backward network are 0.
     future_hidden: Linear,
     future_cell: Linear,
     future_forward: Lstm,
@@ -33,7 +34,7 @@ pub(crate) struct Network {
     posterior: Linear,
     decoder_hidden: Linear,
     decoder_cell: Linear,
-    /// From the state at present to what the decoder takes for the velocity before its first step.
+    /// From the present state to the decoder's input at its first step, in place of the previous velocity.
     first_action: Linear,
     decoder: Lstm,
     mixture: Linear,
@@ -42,7 +43,7 @@ pub(crate) struct Network {
 /// The terms of the objective, averaged over a batch.
 #[derive(Debug)]
 pub(crate) struct Terms {
-    /// The logarithm of the density of the future, given a sample of the latent variables.
+    /// The log-density of the future, given a sample of the latent variables.
     pub(crate) log_likelihood: Tensor<1>,
     /// KL(q || p) of each variable.
     pub(crate) kl: Tensor<1>,
@@ -50,7 +51,7 @@ pub(crate) struct Terms {
     pub(crate) information: Tensor<1>,
 }
 
-/// The decoder before its first step.
+/// The decoder between two steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoding {
     cell: Driven,
@@ -80,7 +81,7 @@ impl Network {
         }
     }
 
-    /// The number of parameters that [`new`](Self::new) makes.
+    /// The number of parameters.
     pub(crate) fn size(config: &NetworkConfig) -> usize {
         let Sizes { history, future, edges, hidden, x, latent, decoder, gaussians } =
             Sizes::of(config);
@@ -106,6 +107,11 @@ impl Network {
         let history = hidden(&run(&self.history, &seen.history), config.history_width);
         let edges = hidden(&run(&self.edges, &seen.edges), config.edge_width);
         Tensor::cat(vec![history, edges], 1)
+    }
+
+    /// The device of the parameters.
+    pub(crate) fn device(&self) -> Device {
+        self.mixture.device()
     }
 
     /// The logits of p(z|x).
@@ -140,33 +146,33 @@ impl Network {
         }
     }
 
-    /// Goes one step: what the mixture of its velocities is made of. The velocity that then comes is the
-    /// next to be handed in.
+    /// The raw parameters of the mixture of velocities at the next step. The velocity of that step is then
+    /// given to [`Decoding::act`].
     pub(crate) fn step(&self, decoding: &mut Decoding) -> Tensor<2> {
         decoding.state = decoding.cell.step(decoding.action.clone(), decoding.state.clone());
         self.mixture.forward(decoding.cell.hidden(&decoding.state))
     }
 
-    /// One pass over a batch.
+    /// The forward pass over a batch.
     pub(crate) fn terms(
         &self,
-        batch: &Batch,
+        inputs: &Inputs,
         noise: &Noise,
         temperature: f64,
         config: &NetworkConfig,
         training: &TrainingConfig,
     ) -> Terms {
-        let rows = batch.seen.present.dims()[0];
-        let x = self.encode(&batch.seen, config);
+        let rows = inputs.seen.present.dims()[0];
+        let x = self.encode(&inputs.seen, config);
         let each = [rows, config.variables, config.classes];
         let p = self.prior(x.clone()).reshape(each);
-        let q = self.posterior(x.clone(), &batch.seen, &batch.future).reshape(each);
+        let q = self.posterior(x.clone(), &inputs.seen, &inputs.future).reshape(each);
         let gumbel = noise.gumbel.clone().reshape(each);
         let z = softmax((q.clone() + gumbel).div_scalar(temperature), 2);
         let z = z.reshape([rows, config.logits()]);
-        let mut decoding = self.start(z, x, batch.seen.present.clone());
+        let mut decoding = self.start(z, x, inputs.seen.present.clone());
         let mut steps = Vec::with_capacity(config.future_steps);
-        for (step, truth) in batch.velocities.iter().enumerate() {
+        for (step, truth) in inputs.velocities.iter().enumerate() {
             let raw = self.step(&mut decoding);
             decoding.action = match training.feedback {
                 Feedback::Sample => mixture::sample(&raw, &noise.feedback[step]),
@@ -178,10 +184,10 @@ impl Network {
         let density = match training.likelihood {
             Likelihood::Positions => {
                 let by = config.seconds_per_step;
-                mixture::position_log_density(&raw, batch.positions.clone(), by)
+                mixture::position_log_density(&raw, inputs.positions.clone(), by)
             }
             Likelihood::Velocities => {
-                let truth = Tensor::stack(batch.velocities.clone(), 1);
+                let truth = Tensor::stack(inputs.velocities.clone(), 1);
                 mixture::velocity_log_density(&raw, truth)
             }
         };
@@ -197,24 +203,24 @@ impl Network {
     }
 }
 
-/// The entropy of the mean of distributions less the mean of their entropies, over all variables:
+/// The entropy of the mean distribution minus the mean entropy, summed over the variables, for
 /// rows x variables x classes.
 fn information(log_p: Tensor<3>) -> Tensor<1> {
     let rows = log_p.dims()[0] as f64;
     let p = log_p.clone().exp();
     let mean = p.clone().mean_dim(0);
-    // What no row has takes no part; the logarithm must still be finite.
+    // A class without probability contributes 0; its logarithm must be finite.
     let of_mean = -(mean.clone() * mean.clamp_min(1e-30).log()).sum();
     of_mean + (p * log_p).sum().div_scalar(rows)
 }
 
 impl Decoding {
-    /// Hands in the velocity that came.
+    /// Sets the velocity of the step, the input of the next.
     pub(crate) fn act(&mut self, action: Tensor<2>) {
         self.action = action;
     }
 
-    /// With these rows.
+    /// Selects rows.
     pub(crate) fn rows(&self, rows: &Tensor<1, burn::tensor::Int>) -> Self {
         let select = |tensor: &Tensor<2>| tensor.clone().select(0, rows.clone());
         Self {
@@ -251,21 +257,17 @@ impl Sizes {
     }
 }
 
-/// What is known of pedestrians, step after step, as the networks see it.
+/// Observations in the units of the networks, step by step.
 #[derive(Debug)]
 pub(crate) struct Seen {
     history: Vec<Tensor<2>>,
     edges: Vec<Tensor<2>>,
-    /// 1 for those who were there at a step; `None` if all were.
+    /// 1 for rows whose history has the step, 0 for others; `None` if all have it.
     known: Vec<Option<Tensor<2>>>,
     pub(crate) present: Tensor<2>,
 }
 
-pub(crate) fn tensor<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> Tensor<D> {
-    Tensor::from_data(TensorData::new(values, shape), &Device::flex())
-}
-
-/// As the networks see it.
+/// A state in the units of the networks.
 fn scaled(state: [f32; STATE], config: &NetworkConfig) -> [f32; STATE] {
     let [p, v, a] = [config.position_scale, config.velocity_scale, config.acceleration_scale]
         .map(|scale| scale as f32);
@@ -277,39 +279,44 @@ fn states(
     rows: usize,
     states: impl Iterator<Item = [f32; STATE]>,
     config: &NetworkConfig,
+    device: &Device,
 ) -> Tensor<2> {
-    tensor(states.flat_map(|state| scaled(state, config)).collect(), [rows, STATE])
+    tensor(states.flat_map(|state| scaled(state, config)).collect(), [rows, STATE], device)
 }
 
 impl Seen {
-    pub(crate) fn of(observations: &[&Observation], config: &NetworkConfig) -> Self {
+    pub(crate) fn of(
+        observations: &[&Observation],
+        config: &NetworkConfig,
+        device: &Device,
+    ) -> Self {
         let rows = observations.len();
         let longest = observations.iter().map(|seen| seen.steps()).max().unwrap_or(1);
         let mut seen = Self {
             history: Vec::new(),
             edges: Vec::new(),
             known: Vec::new(),
-            present: states(rows, observations.iter().map(|seen| seen.present()), config),
+            present: states(rows, observations.iter().map(|seen| seen.present()), config, device),
         };
         for ago in (0..longest.min(config.history_steps + 1)).rev() {
             let at: Vec<Option<[[f32; STATE]; 2]>> =
                 observations.iter().map(|seen| seen.ago(ago)).collect();
             let both = |at: &Option<[[f32; STATE]; 2]>| at.unwrap_or([[0.0; STATE]; 2]);
-            seen.history.push(states(rows, at.iter().map(|at| both(at)[0]), config));
+            seen.history.push(states(rows, at.iter().map(|at| both(at)[0]), config, device));
             let edges = at.iter().map(both).flat_map(|[own, neighbours]| {
                 [scaled(neighbours, config), scaled(own, config)].into_iter().flatten()
             });
-            seen.edges.push(tensor(edges.collect(), [rows, 2 * STATE]));
+            seen.edges.push(tensor(edges.collect(), [rows, 2 * STATE], device));
             let known: Vec<f32> = at.iter().map(|at| f32::from(at.is_some())).collect();
-            seen.known.push(known.contains(&0.0).then(|| tensor(known, [rows, 1])));
+            seen.known.push(known.contains(&0.0).then(|| tensor(known, [rows, 1], device)));
         }
         seen
     }
 }
 
-/// What goes into the networks in training.
+/// The inputs of the networks for a batch of a training.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct Inputs {
     seen: Seen,
     future: Vec<Tensor<2>>,
     /// In metres: rows x steps x 2.
@@ -318,9 +325,9 @@ pub(crate) struct Batch {
     velocities: Vec<Tensor<2>>,
 }
 
-impl Batch {
+impl Inputs {
     /// The examples have been checked against the configuration.
-    pub(crate) fn gather(examples: &[Example], config: &NetworkConfig) -> Self {
+    pub(crate) fn gather(examples: &[Example], config: &NetworkConfig, device: &Device) -> Self {
         let rows = examples.len();
         let seen: Vec<&Observation> = examples.iter().map(|e| &e.observation).collect();
         let steps = 0..config.future_steps;
@@ -331,19 +338,19 @@ impl Batch {
             .flat_map(|&[x, y, ..]| [x, y]);
         let velocity = |step| at(step).flat_map(|[_, _, u, v, ..]| [u, v]).collect();
         Self {
-            seen: Seen::of(&seen, config),
-            future: steps.clone().map(|step| states(rows, at(step), config)).collect(),
-            positions: tensor(positions.collect(), [rows, config.future_steps, ACTION]),
-            velocities: steps.map(|step| tensor(velocity(step), [rows, ACTION])).collect(),
+            seen: Seen::of(&seen, config, device),
+            future: steps.clone().map(|step| states(rows, at(step), config, device)).collect(),
+            positions: tensor(positions.collect(), [rows, config.future_steps, ACTION], device),
+            velocities: steps.map(|step| tensor(velocity(step), [rows, ACTION], device)).collect(),
         }
     }
 }
 
-/// The random numbers of a pass.
+/// The random numbers of a forward pass.
 #[derive(Debug)]
 pub(crate) struct Noise {
     /// Rows x logits.
     pub(crate) gumbel: Tensor<2>,
-    /// For each step, what [`mixture::sample`] takes.
+    /// For each step, the argument of [`mixture::sample`].
     pub(crate) feedback: Vec<Vec<[f32; 3]>>,
 }

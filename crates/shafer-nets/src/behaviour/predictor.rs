@@ -1,4 +1,4 @@
-//! A predictor of pedestrians, trained or not.
+//! The predictor of pedestrians.
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -8,17 +8,17 @@ use super::config::NetworkConfig;
 use super::example::Observation;
 use super::metrics::Point;
 use super::mixture;
-use super::network::{Decoding, Network, Seen, tensor};
+use super::network::{Decoding, Network, Seen};
 use crate::layers::Initialiser;
 use crate::random::{Purpose, Random};
-use crate::weights::{Precision, Tensors, host};
-use crate::{Error, Result};
+use crate::weights::{Precision, Tensors, host, tensor};
+use crate::{Error, Result, cpu};
 
-/// Where pedestrians go: the pedestrian Trajectron++ of the paper.
+/// A trajectory predictor for pedestrians: the pedestrian Trajectron++ of the paper.
 ///
-/// What is known of pedestrians is encoded first; the logits of that are the evidence for the latent
-/// classes. Then the joint classes that are asked for are decoded, and no others: their cost is that of
-/// their number.
+/// [`encode`](Self::encode) gives the logits of the latent classes, which are the evidence.
+/// [`forecast`](Self::forecast) and [`sample`](Self::sample) decode the queried joint classes only; the cost
+/// is proportional to their number.
 ///
 /// ```
 /// use shafer_nets::behaviour::{NetworkConfig, Observation, Predictor, Query, Draw};
@@ -41,14 +41,14 @@ pub struct Predictor {
     network: Network,
 }
 
-/// What a predictor makes of pedestrians at present.
+/// Encoded observations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoded {
     agents: usize,
-    /// Of each agent, one after the other.
+    /// The encodings, by agent.
     x: Vec<f32>,
     logits: Vec<f32>,
-    /// The present states as the networks see them.
+    /// The present states in the units of the networks.
     present: Vec<f32>,
 }
 
@@ -58,13 +58,12 @@ impl Encoded {
         self.agents
     }
 
-    /// Whether there is none.
+    /// Whether there are no pedestrians.
     pub fn is_empty(&self) -> bool {
         self.agents == 0
     }
 
-    /// The logits of p(z|x) of one pedestrian: those of the classes of the first variable, then those of
-    /// the next.
+    /// The logits of p(z|x) of one pedestrian: the classes of the first variable, then those of the next.
     pub fn logits(&self, agent: usize) -> &[f32] {
         row(&self.logits, agent, self.agents)
     }
@@ -80,52 +79,52 @@ fn row(values: &[f32], row: usize, rows: usize) -> &[f32] {
     &values[row * width..][..width]
 }
 
-/// What is asked for: one joint class of one pedestrian.
+/// One joint class of one pedestrian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// The pedestrian's place among those that were encoded.
+    /// The index of the pedestrian among those encoded.
     pub agent: usize,
     /// The joint class: see [`NetworkConfig::split`].
     pub class: usize,
 }
 
-/// So many paths of one joint class of one pedestrian.
+/// A number of paths of one joint class of one pedestrian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
-    /// The pedestrian's place among those that were encoded.
+    /// The index of the pedestrian among those encoded.
     pub agent: usize,
     /// The joint class: see [`NetworkConfig::split`].
     pub class: usize,
-    /// How many.
+    /// The number of paths.
     pub paths: usize,
 }
 
-/// Where a pedestrian goes if a joint class holds.
+/// The predicted path of a pedestrian, given a joint class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
-    /// The positions of all steps, in metres from the present one: what comes of going on with the mean of
-    /// each step's mixture, which is also what the decoder is told of the step before.
+    /// The positions at all steps, in metres from the present one: integrated means of the mixtures. The
+    /// decoder's input at a step is the mean of the previous one.
     pub mean: Vec<Point>,
-    /// The covariances of those positions, of x, of both and of y: those of the steps' mixtures, added up as if
-    /// what happens at each step were independent of the others.
+    /// The covariances of the positions (xx, xy, yy): sums of those of the mixtures, as if steps were
+    /// independent.
     pub covariance: Vec<[f64; 3]>,
 }
 
-/// What the metadata of a file of weights says.
+/// The metadata of a file of weights.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
     behaviour: NetworkConfig,
 }
 
-/// How many rows are decoded together, so that memory does not grow with their number.
+/// Rows in a block: memory does not grow with their number.
 const DECODED_AT_ONCE: usize = 192;
 
 impl Predictor {
-    /// With the parameters that a training with this seed starts from.
+    /// With the initial parameters of a training with this seed.
     pub fn untrained(config: &NetworkConfig, seed: u64) -> Result<Self> {
         config.check()?;
-        let network = Network::new(config, &mut Initialiser::new(seed));
+        let network = Network::new(config, &mut Initialiser::new(seed, &cpu()));
         Ok(Self::of(config.clone(), &network))
     }
 
@@ -133,17 +132,23 @@ impl Predictor {
         Self { config, network: network.valid() }
     }
 
-    /// The shapes of its networks.
+    /// The configuration.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
-    /// The number of its parameters.
+    /// The number of parameters.
     pub fn parameters(&self) -> usize {
         Network::size(&self.config)
     }
 
-    /// Looks at pedestrians.
+    /// Moves the networks to another device.
+    #[must_use]
+    pub fn to(self, device: &Device) -> Self {
+        Self { network: self.network.to_device(device), ..self }
+    }
+
+    /// Encodes observations.
     pub fn encode(&self, observations: &[Observation]) -> Result<Encoded> {
         let mut encoded = Encoded {
             agents: observations.len(),
@@ -151,8 +156,9 @@ impl Predictor {
             logits: Vec::new(),
             present: Vec::new(),
         };
+        let device = self.network.device();
         for part in observations.chunks(DECODED_AT_ONCE) {
-            let seen = Seen::of(&part.iter().collect::<Vec<_>>(), &self.config);
+            let seen = Seen::of(&part.iter().collect::<Vec<_>>(), &self.config, &device);
             let x = self.network.encode(&seen, &self.config);
             encoded.logits.extend(host(self.network.prior(x.clone())));
             encoded.x.extend(host(x));
@@ -161,8 +167,9 @@ impl Predictor {
         Ok(encoded)
     }
 
-    /// The mean paths of these joint classes, in this order.
+    /// The mean paths of joint classes, in the order of the queries.
     pub fn forecast(&self, encoded: &Encoded, queries: &[Query]) -> Result<Vec<Forecast>> {
+        let device = self.network.device();
         let mut forecasts = Vec::with_capacity(queries.len());
         for queries in queries.chunks(DECODED_AT_ONCE) {
             let mut decoding = self.start(encoded, queries)?;
@@ -177,19 +184,19 @@ impl Predictor {
                     action.extend(velocity.map(|v| v as f32));
                     forecast.go(velocity, covariance, self.config.seconds_per_step);
                 }
-                decoding.act(tensor(action, [queries.len(), 2]));
+                decoding.act(tensor(action, [queries.len(), 2], &device));
             }
             forecasts.extend(part);
         }
         Ok(forecasts)
     }
 
-    /// Random paths of these joint classes, in this order: positions in metres from the present one. At
-    /// each step a velocity is drawn from the mixture, and the decoder is told of it.
+    /// Sampled paths of joint classes, in the order of `draws`: positions in metres from the present one. At
+    /// each step a velocity is drawn from the mixture, and is the decoder's input at the next.
     ///
-    /// The paths of a joint class of a pedestrian are a function of the seed, the pedestrian's place
-    /// among those encoded and the class; the first of many are those of fewer. A class has at most 2^24
-    /// paths, and so many pedestrians can be encoded.
+    /// The paths of a joint class of a pedestrian are a function of the seed, the index of the pedestrian
+    /// and the class; more paths begin with the fewer. At most 2^24 paths of a class and 2^24 pedestrians
+    /// are possible.
     pub fn sample(
         &self,
         encoded: &Encoded,
@@ -200,9 +207,10 @@ impl Predictor {
         if too_many {
             return Err(Error::data(
                 "paths",
-                "there are more than 2^24 of a class, or pedestrians",
+                "must be at most 2^24 of a class, for at most 2^24 pedestrians",
             ));
         }
+        let device = self.network.device();
         let mut paths: Vec<Vec<Vec<Point>>> =
             draws.iter().map(|draw| Vec::with_capacity(draw.paths)).collect();
         let rows: Vec<(usize, usize)> = draws
@@ -211,7 +219,7 @@ impl Predictor {
             .flat_map(|(place, draw)| (0..draw.paths).map(move |path| (place, path)))
             .collect();
         for rows in rows.chunks(DECODED_AT_ONCE) {
-            // The rows of a draw are side by side, so a part of all draws is a range of them.
+            // The rows of a draw are contiguous, so a block of rows is a range of draws.
             let first = rows.first().map_or(0, |row| row.0);
             let last = rows.last().map_or(0, |row| row.0);
             let queries: Vec<Query> = draws[first..=last]
@@ -220,8 +228,8 @@ impl Predictor {
                 .collect();
             let select: Vec<i64> = rows.iter().map(|row| (row.0 - first) as i64).collect();
             let select = TensorData::new(select, [rows.len()]);
-            let select = Tensor::<1, Int>::from_data(select, &Device::flex());
-            // All paths of a class begin with the same mixture.
+            let select = Tensor::<1, Int>::from_data(select, &device);
+            // All paths of a class have the same mixture at the first step.
             let mut decoding = self.start(encoded, &queries)?;
             let raw = self.network.step(&mut decoding).select(0, select.clone());
             let (mut raw, mut decoding) = (host(raw), decoding.rows(&select));
@@ -229,7 +237,7 @@ impl Predictor {
                 .iter()
                 .map(|&(place, path)| {
                     let Draw { agent, class, .. } = draws[place];
-                    // A pedestrian, a class and a path have 24, 16 and 24 bits of the position.
+                    // 24 bits for the pedestrian, 16 for the class, 24 for the path.
                     let position = (agent as u64) << 40 | (class as u64) << 24 | path as u64;
                     Random::new(seed, Purpose::Path, position)
                 })
@@ -247,7 +255,7 @@ impl Predictor {
                     path.push(onward(path, velocity.map(f64::from), self.config.seconds_per_step));
                 }
                 if step < self.config.future_steps {
-                    decoding.act(tensor(action, [rows.len(), 2]));
+                    decoding.act(tensor(action, [rows.len(), 2], &device));
                     raw = host(self.network.step(&mut decoding));
                 }
             }
@@ -262,7 +270,7 @@ impl Predictor {
         let (classes, logits) = (self.config.joint_classes(), self.config.logits());
         let width = self.config.history_width + self.config.edge_width;
         if encoded.x.len() != encoded.agents * width {
-            return Err(Error::data("encoded", "comes from a predictor of another shape"));
+            return Err(Error::data("encoded", "was encoded by a predictor of another shape"));
         }
         let rows = queries.len();
         let mut z = vec![0.0; rows * logits];
@@ -283,24 +291,25 @@ impl Predictor {
             x.extend_from_slice(encoded.encoding(agent));
             present.extend_from_slice(row(&encoded.present, agent, encoded.agents));
         }
+        let device = self.network.device();
         Ok(self.network.start(
-            tensor(z, [rows, logits]),
-            tensor(x, [rows, width]),
-            tensor(present, [rows, 6]),
+            tensor(z, [rows, logits], &device),
+            tensor(x, [rows, width], &device),
+            tensor(present, [rows, 6], &device),
         ))
     }
 
-    /// The weights as the bytes of a safetensors file, named and laid out as PyTorch has them.
+    /// The weights as the bytes of a safetensors file, with PyTorch's names and layout.
     pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
         let description = Description { behaviour: self.config.clone() };
         Tensors::of(&self.network).to_bytes(precision, &description)
     }
 
-    /// From the bytes of such a file.
+    /// Loads the bytes of [`to_safetensors`](Self::to_safetensors), on the CPU.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
         let (tensors, Description { behaviour: config }) = Tensors::from_bytes(bytes)?;
         config.check()?;
-        let make = || Network::new(&config, &mut Initialiser::new(0));
+        let make = || Network::new(&config, &mut Initialiser::new(0, &cpu()));
         let network = tensors.into_network(Network::size(&config), make)?;
         Ok(Self::of(config, &network))
     }
@@ -317,7 +326,7 @@ impl Forecast {
     }
 }
 
-/// The position after the last of a path.
+/// The position a step after the last of a path.
 fn onward(path: &[Point], velocity: Point, seconds: f64) -> Point {
     let [x, y] = path.last().copied().unwrap_or_default();
     [x + velocity[0] * seconds, y + velocity[1] * seconds]

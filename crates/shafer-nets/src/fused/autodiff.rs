@@ -1,4 +1,4 @@
-//! The operations that a gradient flows through.
+//! The differentiable operations.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -11,8 +11,8 @@ use burn::tensor::Tensor;
 use super::cpu;
 use super::kernels::Kernels;
 
-/// The operations with their gradients.
-#[backend_extension(Flex, Autodiff)]
+/// The operations, for backends with and without gradients.
+#[backend_extension(Flex, Cube: cfg(feature = "gpu"), Autodiff)]
 pub(crate) trait Fused: Backend {
     /// See [`bernoulli_nll`].
     fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self>;
@@ -24,17 +24,16 @@ pub(crate) trait Fused: Backend {
     fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
-/// The negative log-likelihood of `target` under independent Bernoulli variables with these
-/// `logits`, summed over everything.
+/// The binary cross-entropy: the negative log-likelihood of `target`, from 0 to 1, under independent
+/// Bernoulli variables with these `logits`, summed over all elements.
 ///
-/// That is the binary cross-entropy; the target may lie anywhere between 0 and 1. There is no gradient
-/// with respect to the target.
+/// It has no gradient with respect to the target.
 pub(crate) fn bernoulli_nll(logits: Tensor<2>, target: Tensor<2>) -> Tensor<1> {
     let nll = <Dispatch as Fused>::bernoulli_nll(logits.into_dispatch(), target.into_dispatch());
     Tensor::from_dispatch(nll)
 }
 
-/// The next state of a long short-term memory, rows x (hidden, cell), from the one before.
+/// The next state of a long short-term memory, rows x (hidden, cell), from the previous one.
 ///
 /// `gates` are rows x (input, forget, cell, output), before their activations.
 pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>) -> Tensor<2> {
@@ -42,11 +41,10 @@ pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(state)
 }
 
-/// The same tensor, with 0 in place of what is smaller than 1e-30; and so is its gradient.
+/// Replaces magnitudes up to 1e-30 by 0, in the tensor and in its gradient.
 ///
-/// A class that is all but excluded, as they are when a posterior collapses, has exponentials of minus a
-/// hundred. What they are multiplied by is lost in sums anyway, but their products are no normal numbers:
-/// a matrix product with some of them takes several times as long.
+/// The probabilities of a collapsed posterior are as small as `e^-100`. They are negligible in sums, but
+/// their products are subnormal numbers, with which a matrix product takes several times as long.
 pub(crate) fn without_traces(tensor: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as Fused>::traceless(tensor.into_dispatch()))
 }
@@ -58,6 +56,21 @@ impl Fused for Flex {
 
     fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
         cpu::lstm_state(gates, state)
+    }
+
+    fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::drop_traces(tensor)
+    }
+}
+
+#[cfg(feature = "gpu")]
+impl Fused for burn::backend::Cube {
+    fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::bernoulli(logits, target).0
+    }
+
+    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::lstm(gates, state).0
     }
 
     fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
@@ -109,8 +122,8 @@ impl<B: Kernels> Backward<B, 1> for Traceless {
     }
 }
 
-/// The backward pass of a loss whose gradient was computed along with it: that, times the gradient of
-/// the loss, which is one number.
+/// The backward pass of a loss whose gradient the forward pass has computed: it is multiplied by the
+/// incoming gradient, which has one element.
 #[derive(Debug)]
 struct Scaled;
 
@@ -133,7 +146,7 @@ impl<B: Backend> Backward<B, 1> for Scaled {
     }
 }
 
-/// The backward pass of [`lstm`]: its state is what the kernel kept, and the state before.
+/// The backward pass of [`lstm`]: its state is the second result of the kernel, and the previous state.
 #[derive(Debug)]
 struct LstmBackward;
 
@@ -189,7 +202,7 @@ mod tests {
         host(logits.grad(&gradients).unwrap())
     }
 
-    /// Times a number, so that the gradient that comes from above is not 1.
+    /// Scaled, so that the incoming gradient is not 1.
     fn fused(logits: Tensor<2>) -> Tensor<1> {
         bernoulli_nll(logits, tensor(&numbers(2))).mul_scalar(3.0)
     }
@@ -239,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_gradient_of_what_has_no_traces() {
-        // As if it was not there, but for numbers that are smaller than 1e-30.
+        // The identity, but for magnitudes up to 1e-30.
         let values = [logits(), vec![1e-35; 3]].concat();
         let weights = [numbers(2), vec![1.0, -1e-31, 3.0]].concat();
         let row = |values: &[f32]| {
@@ -267,8 +280,8 @@ mod tests {
         Tensor::from_data(TensorData::new(values, [4, columns]), &Device::flex())
     }
 
-    /// Several steps of a recurrent network, each with gates that depend on the state before, and the
-    /// gradients with respect to the gates' constant part and to the first state.
+    /// Several steps, with gates that depend on the previous state: the loss, and its gradients with
+    /// respect to the constant part of the gates and the initial state.
     fn lstm_gradients(step: impl Fn(Tensor<2>, Tensor<2>) -> Tensor<2>) -> (f64, [Vec<f32>; 2]) {
         let gates = signed(1, 4 * WIDTH).mul_scalar(2.0).autodiff().require_grad();
         let start = signed(2, 2 * WIDTH).autodiff().require_grad();

@@ -1,23 +1,25 @@
-//! The operations composed of burn's own: what a backend has that has nothing better.
+//! The functions composed of burn's operations: the default for a backend.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Scalar, TensorMetadata};
 use burn::tensor::Slice;
 
-use super::kernels::{AdamStep, TRACE};
+use super::kernels::{AdamStep, NesterovStep, TRACE};
 
 pub(super) fn bernoulli<B: Backend>(
     logits: FloatTensor<B>,
     target: FloatTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
-    // ln(1 + e^l) - l x, with the exponential of a number that is not positive.
+    // ln(1 + e^l) - l x, with the exponential of -|l| so that it cannot overflow.
     let magnitude = B::float_abs(logits.clone());
     let softplus = B::float_add(
         B::float_clamp_min(logits.clone(), Scalar::from(0.0)),
         B::float_log1p(B::float_exp(B::float_neg(magnitude))),
     );
     let explained = B::float_mul(logits.clone(), target.clone());
-    let nll = B::float_sum(B::float_sub(softplus, explained));
+    // By dimension: on a GPU the sum over everything adds in an order that changes from run to run.
+    let nll = B::float_sum_dim(B::float_sum_dim(B::float_sub(softplus, explained), 1), 0);
+    let nll = B::float_reshape(nll, [1].into());
     (nll, B::float_sub(B::sigmoid(logits), target))
 }
 
@@ -47,7 +49,7 @@ pub(super) fn lstm_backward<B: Backend>(
     let width = state.shape()[1] / 2;
     let [input, forget, new, output, seen] = [0, 1, 2, 3, 4].map(|i| columns::<B>(kept, i, width));
     let one_less = |x: FloatTensor<B>| B::float_add_scalar(B::float_neg(x), Scalar::from(1.0));
-    // The derivatives of the sigmoid and of the hyperbolic tangent, from their values.
+    // Derivatives of the sigmoid and the hyperbolic tangent, from their values.
     let sigmoid = |y: FloatTensor<B>| B::float_mul(y.clone(), one_less(y));
     let tanh = |y: FloatTensor<B>| one_less(B::float_mul(y.clone(), y));
     let product = |a: &FloatTensor<B>, b: &FloatTensor<B>| B::float_mul(a.clone(), b.clone());
@@ -109,6 +111,18 @@ pub(super) fn adam<B: Backend>(
     let deviation = B::float_add_scalar(root, Scalar::from(AdamStep::EPSILON));
     let change = scaled::<B>(B::float_div(first.clone(), deviation), step.rate);
     (B::float_sub(parameter, change), first, second)
+}
+
+pub(super) fn nesterov<B: Backend>(
+    parameter: FloatTensor<B>,
+    gradient: FloatTensor<B>,
+    velocity: FloatTensor<B>,
+    step: NesterovStep,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let gradient = B::float_add(gradient, scaled::<B>(parameter.clone(), step.decay));
+    let velocity = B::float_add(scaled::<B>(velocity, step.momentum), gradient.clone());
+    let change = B::float_add(gradient, scaled::<B>(velocity.clone(), step.momentum));
+    (B::float_sub(parameter, scaled::<B>(change, step.rate)), velocity)
 }
 
 fn scaled<B: Backend>(tensor: FloatTensor<B>, by: f32) -> FloatTensor<B> {

@@ -1,21 +1,20 @@
-//! The operations as loops over slices, for the CPU.
+//! The functions as loops over slices, for the CPU.
 //!
-//! The loops are plain; `dispatch!` compiles them for each instruction set and picks the one that the
-//! machine has.
+//! The loops are plain; `dispatch!` compiles them for each instruction set and selects one at run time.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Flex, TensorMetadata};
 use burn::tensor::TensorData;
 use fearless_simd::{Level, dispatch};
 
-use super::kernels::{AdamStep, Kernels, TRACE};
+use super::kernels::{AdamStep, Kernels, NesterovStep, TRACE};
 
 type Primitive = FloatTensor<Flex>;
 
-/// How many numbers the loops handle side by side.
+/// The width of the loops.
 const LANES: usize = 16;
 
-/// How many factors of at most 2 are multiplied before their logarithm is taken: the product must stay
+/// The number of factors, at most 2 each, that are multiplied before the logarithm: the product must stay
 /// within `f64`, and that of each lane within `f32`.
 const BLOCK: usize = 32 * LANES;
 
@@ -25,9 +24,9 @@ impl Kernels for Flex {
         let width = shape[1];
         let logits = whole(logits);
         let values: &[f32] = logits.storage();
-        // The target is a part of the rows of a wider tensor: it is read where it is.
+        // The target is a column range of a wider tensor and is read in place.
         let (rows, stride) = (target.storage::<f32>(), target.layout().strides());
-        assert_eq!(stride[1], 1, "the target must have its pixels side by side");
+        assert_eq!(stride[1], 1, "the columns of the target must be contiguous");
         let start = target.layout().start_offset();
         let stride = stride[0] as usize;
         let mut gradient = vec![0.0; values.len()];
@@ -114,7 +113,7 @@ impl Kernels for Flex {
         dispatch!(Level::new(), _simd => {
             for (((p, m), v), &g) in p.zip(m).zip(v).zip(g) {
                 *m = normal(AdamStep::BETA1 * *m + (1.0 - AdamStep::BETA1) * g);
-                // Squares that are no normal numbers are nothing beside epsilon.
+                // Subnormal squares are negligible beside epsilon.
                 let g = if g.abs() < SQUARE_IS_NORMAL { 0.0 } else { g };
                 *v = normal(AdamStep::BETA2 * *v + (1.0 - AdamStep::BETA2) * g * g);
                 *p -= step.rate * *m / (v.sqrt() * step.scale + AdamStep::EPSILON);
@@ -122,27 +121,47 @@ impl Kernels for Flex {
         });
         (parameter, first, second)
     }
+
+    fn nesterov(
+        parameter: Primitive,
+        gradient: Primitive,
+        velocity: Primitive,
+        step: NesterovStep,
+    ) -> (Primitive, Primitive) {
+        let (mut parameter, mut velocity) = (whole(parameter), whole(velocity));
+        let gradient = whole(gradient);
+        let p = parameter.storage_mut::<f32>().iter_mut();
+        let v = velocity.storage_mut::<f32>().iter_mut();
+        let g = gradient.storage::<f32>();
+        dispatch!(Level::new(), _simd => {
+            for ((p, v), &g) in p.zip(v).zip(g) {
+                let g = g + step.decay * *p;
+                *v = normal(step.momentum * *v + g);
+                *p -= step.rate * (g + step.momentum * *v);
+            }
+        });
+        (parameter, velocity)
+    }
 }
 
-/// Below this, a thousandth of the square of a number is no normal number.
+/// Below this, a thousandth of the square of a number is subnormal.
 const SQUARE_IS_NORMAL: f32 = 1e-16;
 
-/// The number, if it is a normal one, and otherwise 0. Processors take a hundred times as long for others,
-/// and the moments of a parameter that gets no gradient any more would end there: 0.9 times the smallest
-/// few, rounded, is what it was.
+/// Flushes subnormal numbers to 0. They are up to a hundred times slower, and the moments of a parameter
+/// without gradients would decay to them and stay: 0.9 times the smallest of them rounds to itself.
 #[inline(always)]
 fn normal(x: f32) -> f32 {
     if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x }
 }
 
-/// The same tensor, with its numbers in order and nothing else in its memory.
-fn whole(tensor: Primitive) -> Primitive {
+/// The tensor in contiguous memory of exactly its size.
+pub(super) fn whole(tensor: Primitive) -> Primitive {
     let alone = tensor.storage::<f32>().len() == tensor.shape().num_elements();
-    // `to_contiguous` hands out a second owner even then, and what has two is not changed in place.
+    // `to_contiguous` would add a second owner, and shared memory is copied rather than changed in place.
     if alone && tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
 }
 
-/// One row of [`Kernels::bernoulli`]: its part of the sum; the gradient is written.
+/// One row of [`Kernels::bernoulli`]: returns its part of the sum and writes the gradient.
 fn bernoulli_row(logits: &[f32], target: &[f32], gradient: &mut [f32]) -> f64 {
     dispatch!(Level::new(), _simd => {
         let blocks = logits.chunks(BLOCK).zip(target.chunks(BLOCK)).zip(gradient.chunks_mut(BLOCK));
@@ -150,8 +169,8 @@ fn bernoulli_row(logits: &[f32], target: &[f32], gradient: &mut [f32]) -> f64 {
     })
 }
 
-/// `ln(1 + e^l) - l x = max(l, 0) - l x + ln(1 + e^-|l|)`, summed. The logarithms of a block are that
-/// of one product, so there is one logarithm a block, and not one a pixel.
+/// The sum of `ln(1 + e^l) - l x = max(l, 0) - l x + ln(1 + e^-|l|)`. The logarithms of a block are taken
+/// of one product: one logarithm for a block instead of one for each pixel.
 #[inline(always)]
 fn bernoulli_block(logits: &[f32], target: &[f32], gradient: &mut [f32]) -> f64 {
     let mut linear = [0.0; LANES];
@@ -179,14 +198,14 @@ fn bernoulli_block(logits: &[f32], target: &[f32], gradient: &mut [f32]) -> f64 
     linear + product.ln()
 }
 
-/// [`Kernels::lstm`] without what only a gradient needs.
+/// [`Kernels::lstm`] without the values for the backward pass.
 pub(super) fn lstm_state(gates: Primitive, state: Primitive) -> Primitive {
     let mut kept = vec![0.0; 5 * state.shape()[1] / 2];
     lstm_rows(gates, state, &mut kept)
 }
 
-/// The rows of [`Kernels::lstm`]. There is room for what all of them keep, or for what one does, which is then
-/// written again and again.
+/// The rows of [`Kernels::lstm`]. `kept` has room for the values of all rows, or for those of one row, which
+/// every row then overwrites.
 fn lstm_rows(gates: Primitive, state: Primitive, kept: &mut [f32]) -> Primitive {
     let shape = state.shape();
     let (rows, width) = (shape[0], shape[1] / 2);
@@ -203,11 +222,11 @@ fn lstm_rows(gates: Primitive, state: Primitive, kept: &mut [f32]) -> Primitive 
     Primitive::from_data(TensorData::new(after, [rows, 2 * width]))
 }
 
-/// One row of [`Kernels::lstm`]; `cell` is that of the state before.
+/// One row of [`Kernels::lstm`]; `cell` is the previous one.
 #[inline(always)]
 fn lstm_row(gates: &[f32], cell: &[f32], after: &mut [f32], kept: &mut [f32]) {
     let width = cell.len();
-    // Each activation in a loop of its own: many short vectors side by side are slower.
+    // One loop for each activation: interleaving them is slower.
     for (i, (gates, kept)) in
         gates.chunks_exact(width).zip(kept.chunks_exact_mut(width)).enumerate()
     {
@@ -226,7 +245,7 @@ fn lstm_row(gates: &[f32], cell: &[f32], after: &mut [f32], kept: &mut [f32]) {
     let (forget, rest) = rest.split_at(width);
     let (new, output) = rest.split_at(width);
     let (hidden, after) = after.split_at_mut(width);
-    // So that no index is checked in the loop: its last numbers would be computed one by one.
+    // Equal lengths remove the bounds checks, which would prevent vectorisation.
     let (output, seen, after) = (&output[..width], &mut seen[..width], &mut after[..width]);
     for i in 0..width {
         after[i] = forget[i] * cell[i] + input[i] * new[i];
@@ -235,7 +254,7 @@ fn lstm_row(gates: &[f32], cell: &[f32], after: &mut [f32], kept: &mut [f32]) {
     }
 }
 
-/// One row of [`Kernels::lstm_backward`]; `cell` is that of the state before, and `before` its gradient.
+/// One row of [`Kernels::lstm_backward`]; `cell` is the previous one, and `before` its gradient.
 #[inline(always)]
 fn lstm_backward_row(
     gradient: &[f32],
@@ -278,19 +297,19 @@ fn tanh(x: f32) -> f32 {
     ((1.0 - e) / (1.0 + e)).copysign(x)
 }
 
-/// `e^-magnitude`, but no number if `x` is none: a training that diverges must not go unseen.
+/// `e^-magnitude`, or NaN if `x` is: divergence must not be hidden.
 #[inline(always)]
 fn exp_or_nan(x: f32, magnitude: f32) -> f32 {
     if x.is_nan() { x } else { exp_minus(magnitude) }
 }
 
 /// `e^-x` for `x >= 0`, within three units in the last place: `2^n e^r` with `|r| <= ln(2) / 2`, and
-/// `e^r` by its series, of which the first term left out is 5e-9.
+/// `e^r` by its series, truncated where a term is 5e-9.
 #[inline(always)]
 fn exp_minus(x: f32) -> f32 {
-    /// Adding it rounds to an integer, which then also stands in the low bits.
+    /// Adding it rounds to an integer, which is then in the low bits.
     const ROUND: f32 = 12_582_912.0;
-    // ln 2 in two parts, the first of few enough bits that its product with `n` is exact.
+    // ln 2 in two parts; the first has so few bits that its product with `n` is exact.
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
     let x = -x.min(87.0);
@@ -335,8 +354,8 @@ mod tests {
         }
     }
 
-    /// On widths around those of the blocks, with logits of all sizes, and a target that is part of a
-    /// wider tensor.
+    /// For widths around those of blocks, logits of all magnitudes, and a target that is a view of a wider
+    /// tensor.
     #[test]
     fn bernoulli_equals_the_composition() {
         for width in [1, 15, 16, 17, 511, 512, 513, 784, 1100] {
@@ -355,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn bernoulli_is_no_number_when_a_logit_is_none() {
+    fn bernoulli_is_not_finite_if_a_logit_is_not() {
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut logits = numbers(1, [2, 20]);
             logits.storage_mut::<f32>()[7] = bad;
@@ -364,7 +383,7 @@ mod tests {
         }
     }
 
-    /// With gates of all sizes, on widths around those of vectors.
+    /// For gates of all magnitudes and widths around those of vectors.
     #[test]
     fn lstm_equals_the_composition() {
         for width in [1, 7, 16, 33, 128] {
@@ -388,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn lstm_is_no_number_when_a_gate_is_none() {
+    fn lstm_is_nan_if_a_gate_is() {
         for place in [3, 10, 18, 25] {
             let mut gates = numbers(1, [1, 32]);
             gates.storage_mut::<f32>()[place] = f32::NAN;
@@ -417,6 +436,11 @@ mod tests {
             &composed::sgd::<Flex>(p.clone(), g.clone(), 0.1),
             1e-7,
         );
+        let step = NesterovStep { rate: 0.1, momentum: 0.9, decay: 0.01 };
+        let found = Flex::nesterov(p.clone(), g.clone(), m.clone(), step);
+        let expected = composed::nesterov::<Flex>(p.clone(), g.clone(), m.clone(), step);
+        assert_close(&found.0, &expected.0, 1e-6);
+        assert_close(&found.1, &expected.1, 1e-6);
         for t in [1, 2, 1000] {
             let step = AdamStep::new(0.01, t);
             let found = Flex::adam(p.clone(), g.clone(), m.clone(), v.clone(), step);
@@ -428,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_are_dropped_as_burn_would() {
+    fn traces_are_dropped_as_in_the_composition() {
         let numbers: Vec<f32> = vec![0.5, -1e-29, 1e-29, 9e-31, -9e-31, 1e-40, 0.0, -2.0];
         let tensor = || Primitive::from_data(TensorData::new(numbers.clone(), [2, 4]));
         let found = Flex::drop_traces(tensor());
@@ -454,7 +478,7 @@ mod tests {
         }
         let [first, second, third, fourth] = m.storage::<f32>().try_into().unwrap();
         assert_eq!((first, fourth), (0.0, 0.0));
-        // What still gets gradients has their mean.
+        // Parameters with gradients have their mean.
         assert!((second / 1e-17 - 1.0).abs() < 1e-5 && (third / -1e-20 - 1.0).abs() < 1e-5);
         assert!(p.storage::<f32>().iter().all(|p| p.is_finite()));
     }

@@ -1,4 +1,4 @@
-//! What is computed, for each backend.
+//! The functions, for each backend.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
@@ -20,7 +20,7 @@ impl AdamStep {
     pub(crate) const BETA2: f32 = 0.999;
     pub(crate) const EPSILON: f32 = 1e-8;
 
-    /// Of the step number `t`, counted from 1.
+    /// For step `t`, counted from 1.
     pub(crate) fn new(learning_rate: f64, t: u64) -> Self {
         let power = |beta: f64| beta.powf(t as f64);
         Self {
@@ -30,15 +30,25 @@ impl AdamStep {
     }
 }
 
-/// Numbers up to this are traces: a weight and a pixel may be multiplied by them and the product still be a
-/// normal number, but beside others they are nothing.
+/// The constants of one step with Nesterov momentum (Sutskever, Martens, Dahl and Hinton, 2013).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NesterovStep {
+    /// The learning rate.
+    pub(crate) rate: f32,
+    pub(crate) momentum: f32,
+    /// The weight decay: this times a parameter is added to its gradient.
+    pub(crate) decay: f32,
+}
+
+/// Magnitudes up to this count as 0: they are negligible in sums, and far enough from the subnormal numbers
+/// that products with a weight and a pixel are normal.
 pub(crate) const TRACE: f32 = 1e-30;
 
 /// The operations of this module on the tensors of one backend.
-#[backend_extension(Flex)]
+#[backend_extension(Flex, Cube: cfg(feature = "gpu"))]
 pub(crate) trait Kernels: Backend {
-    /// The negative log-likelihood of `target` under Bernoulli variables with these logits, summed, as
-    /// a tensor of one element; and its gradient with respect to the logits.
+    /// The negative log-likelihood of `target` under Bernoulli variables with these logits, summed to one
+    /// element, and its gradient with respect to the logits.
     fn bernoulli(
         logits: FloatTensor<Self>,
         target: FloatTensor<Self>,
@@ -46,8 +56,8 @@ pub(crate) trait Kernels: Backend {
         composed::bernoulli::<Self>(logits, target)
     }
 
-    /// See [`lstm`](super::lstm): the state, and what its gradient is computed from: the four gates and the
-    /// hyperbolic tangent of the cell, side by side.
+    /// See [`lstm`](super::lstm). Returns the state, and for the backward pass the four gates and the
+    /// hyperbolic tangent of the cell, concatenated.
     fn lstm(
         gates: FloatTensor<Self>,
         state: FloatTensor<Self>,
@@ -55,8 +65,8 @@ pub(crate) trait Kernels: Backend {
         composed::lstm::<Self>(&gates, &state)
     }
 
-    /// The gradients with respect to the gates and the state before, from that with respect to the state,
-    /// what [`lstm`](Self::lstm) kept, and the state before.
+    /// The gradients with respect to the gates and the previous state, from the gradient with respect to the
+    /// state, the second result of [`lstm`](Self::lstm), and the previous state.
     fn lstm_backward(
         gradient: FloatTensor<Self>,
         kept: FloatTensor<Self>,
@@ -65,7 +75,7 @@ pub(crate) trait Kernels: Backend {
         composed::lstm_backward::<Self>(&gradient, &kept, &state)
     }
 
-    /// See [`without_traces`](super::without_traces): the same for values and for gradients.
+    /// See [`without_traces`](super::without_traces); used for values and for gradients.
     fn drop_traces(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
         composed::drop_traces::<Self>(tensor)
     }
@@ -79,7 +89,7 @@ pub(crate) trait Kernels: Backend {
         composed::sgd::<Self>(parameter, gradient, rate)
     }
 
-    /// A step of Adam: the parameter and both moments after it.
+    /// A step of Adam: the updated parameter and moments.
     fn adam(
         parameter: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
@@ -89,7 +99,20 @@ pub(crate) trait Kernels: Backend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         composed::adam::<Self>(parameter, gradient, first, second, step)
     }
+
+    /// A step with Nesterov momentum: the updated parameter and velocity.
+    fn nesterov(
+        parameter: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        velocity: FloatTensor<Self>,
+        step: NesterovStep,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        composed::nesterov::<Self>(parameter, gradient, velocity, step)
+    }
 }
+
+#[cfg(feature = "gpu")]
+impl Kernels for burn::backend::Cube {}
 
 /// A step of gradient descent.
 pub(crate) fn sgd<const D: usize>(
@@ -101,7 +124,7 @@ pub(crate) fn sgd<const D: usize>(
     Tensor::from_dispatch(<Dispatch as Kernels>::sgd(parameter, gradient, rate))
 }
 
-/// A step of Adam: the parameter and its two moments after it. The moments are flat.
+/// A step of Adam: the updated parameter and moments. The moments are flat.
 pub(crate) fn adam<const D: usize>(
     parameter: Tensor<D>,
     gradient: Tensor<D>,
@@ -109,7 +132,6 @@ pub(crate) fn adam<const D: usize>(
     step: AdamStep,
 ) -> (Tensor<D>, [Tensor<1>; 2]) {
     let shape = parameter.shape();
-    let flat = |tensor: Tensor<D>| tensor.flatten::<1>(0, D - 1).into_dispatch();
     let (parameter, first, second) = <Dispatch as Kernels>::adam(
         flat(parameter),
         flat(gradient),
@@ -119,4 +141,22 @@ pub(crate) fn adam<const D: usize>(
     );
     let parameter = Tensor::<1>::from_dispatch(parameter).reshape(shape);
     (parameter, [first, second].map(Tensor::from_dispatch))
+}
+
+/// A step with Nesterov momentum: the updated parameter and velocity. The velocity is flat.
+pub(crate) fn nesterov<const D: usize>(
+    parameter: Tensor<D>,
+    gradient: Tensor<D>,
+    velocity: Tensor<1>,
+    step: NesterovStep,
+) -> (Tensor<D>, Tensor<1>) {
+    let shape = parameter.shape();
+    let velocity = velocity.into_dispatch();
+    let (parameter, velocity) =
+        <Dispatch as Kernels>::nesterov(flat(parameter), flat(gradient), velocity, step);
+    (Tensor::<1>::from_dispatch(parameter).reshape(shape), Tensor::from_dispatch(velocity))
+}
+
+fn flat<const D: usize>(tensor: Tensor<D>) -> FloatTensor<Dispatch> {
+    tensor.flatten::<1>(0, D - 1).into_dispatch()
 }

@@ -1,18 +1,23 @@
-//! Operations in one pass over memory, with gradients of their own.
+//! Fused operations with their own gradients: one pass over memory.
 //!
 //! burn composes a loss of a dozen operations, each of which reads and writes whole tensors, and its
-//! gradient of a dozen more. Here each of them is one loop over slices. [`Kernels`] are the functions: on
-//! the CPU the loops of `cpu.rs`, on any other backend what `composed.rs` makes of burn's operations.
-//! [`Fused`] makes them differentiable. A further backend needs an empty `impl` of the one, a forward pass
-//! for the other, and its name in the attribute above each.
+//! gradient of a dozen more. Here each is one loop over slices. [`Kernels`] has the functions: the loops of
+//! `cpu.rs` on the CPU, and the compositions of burn's operations in `composed.rs` on other backends.
+//! [`Fused`] makes them differentiable. Another backend needs an empty `impl` of [`Kernels`], a forward pass
+//! in an `impl` of [`Fused`], and its name in the attribute of each.
 
 mod autodiff;
+mod batch_norm;
 mod composed;
+mod convolution;
 mod cpu;
 mod kernels;
+mod matrix;
 
 pub(crate) use autodiff::{bernoulli_nll, lstm, without_traces};
-pub(crate) use kernels::{AdamStep, adam, sgd};
+pub(crate) use batch_norm::{Activation, batch_norm, normalise};
+pub(crate) use convolution::{Window, convolve, convolve_transposed};
+pub(crate) use kernels::{AdamStep, NesterovStep, adam, nesterov, sgd};
 
 #[cfg(doc)]
 use {autodiff::Fused, kernels::Kernels};

@@ -217,7 +217,7 @@ fn a_wrong_file_never_takes_the_name() {
     wrong[2999] ^= 1;
     let bad = Mirror::new(Manner::Good, &[("sub/large.gz", large()), ("small", wrong)]);
     let error = get(&toy(&[&bad]), &root).unwrap_err().to_string();
-    let expected = format!("cannot fetch small: {}small: its SHA-256 is ", bad.address);
+    let expected = format!("cannot fetch small: {}small: has the SHA-256 ", bad.address);
     assert!(error.starts_with(&expected) && !error.contains('\n'), "{error}");
     assert_eq!(names(&place), [".lock", "large.gz"]);
     assert_eq!(bad.starts(), [0, 0]);
@@ -226,7 +226,7 @@ fn a_wrong_file_never_takes_the_name() {
     let (good, other) = (Mirror::new(Manner::Good, &files()), Mirror::new(Manner::Good, &[]));
     let report = get(&toy(&[&bad, &good, &other]), &root).unwrap();
     assert_eq!(report.files[0].from, good.address);
-    assert!(report.notes[0].contains("its SHA-256 is "), "{:?}", report.notes);
+    assert!(report.notes[0].contains("has the SHA-256 "), "{:?}", report.notes);
 }
 
 #[test]
@@ -308,5 +308,5 @@ fn nowhere_to_go_and_nothing_to_ask() {
     assert_eq!(error, "there is no folder to fetch into; name one with --data-dir");
     let manual = Set { manual: Some("ask its author".to_owned()), ..toy(&[]) };
     let error = get(&manual, &[]).unwrap_err().to_string();
-    assert_eq!(error, "toy has to be got by hand: ask its author");
+    assert_eq!(error, "toy needs a manual download: ask its author");
 }

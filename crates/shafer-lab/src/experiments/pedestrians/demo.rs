@@ -1,0 +1,54 @@
+//! Pedestrians who cross, made up by formulas: a scene that needs no data.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use shafer_data::dataset::{FRAME_STEP, SECONDS_PER_STEP, Scene};
+use shafer_nets::behaviour::{NetworkConfig, Predictor};
+
+use super::config::Config;
+use super::exemplar::Exemplar;
+use super::measure::Evaluator;
+use super::{BEHAVIOUR, paper};
+use crate::experiments::preset;
+use crate::method::Choice;
+use crate::predict::{WEIGHTS, window_shape};
+
+/// Where each is after so many seconds, in metres.
+const WALKS: [fn(f64) -> [f64; 2]; 6] = [
+    |t| [-5.0 + 1.3 * t, 0.2],
+    |t| [5.0 - 1.2 * t, -0.5],
+    |t| [0.6, -5.0 + 1.1 * t],
+    |t| [-4.0 + 1.0 * t, -3.5 + 0.9 * t],
+    // Turns to the left.
+    |t| [4.0 * (0.3 * t).sin() - 1.5, 5.0 - 4.0 * (1.0 - (0.3 * t).cos()) - 0.4 * t],
+    // Slows down.
+    |t| [-1.2, 6.0 - 8.0 * (1.0 - (-0.2 * t).exp())],
+];
+
+/// The steps that the network looks at, the present and those that it predicts.
+fn scene(network: &NetworkConfig) -> Result<Scene> {
+    let mut text = String::new();
+    for step in 0..=network.history_steps + network.future_steps {
+        for (agent, walk) in WALKS.iter().enumerate() {
+            let [x, y] = walk(step as f64 * SECONDS_PER_STEP);
+            let _ = writeln!(text, "{} {agent} {x} {y}", step * FRAME_STEP as usize);
+        }
+    }
+    Ok(Scene::parse("crossing", text.as_bytes())?)
+}
+
+/// What the network that is part of the program, and the paper's methods, make of each pedestrian.
+pub(crate) fn crossing() -> Result<Vec<Exemplar>> {
+    let predictor = &Predictor::from_safetensors(WEIGHTS)?;
+    let network = predictor.config();
+    let methods = paper::METHODS
+        .iter()
+        .map(|name| name.parse::<Choice>()?.transform(network.classes))
+        .collect::<Result<Vec<_>>>()?;
+    let present = network.history_steps as u32 * FRAME_STEP;
+    let windows =
+        scene(network)?.windows_at(&[present], &window_shape(network, 1, network.future_steps))?;
+    let config: &Config = &preset::configured(&BEHAVIOUR, "paper", None, &[])?;
+    Exemplar::all(&Evaluator { predictor, methods: &methods, config }, &windows)
+}
