@@ -153,7 +153,7 @@ proptest! {
                 sampler.sample(&mut rng);
             }
             for len in [len, 12] {
-                if let Ok(product) = Product::compressed(&[(len, indices, p.as_slice()); 2]) {
+                if let Ok(product) = Product::csr(&[(len, indices, p.as_slice()); 2]) {
                     let all = product.best(usize::MAX);
                     prop_assert_eq!(all.len() as u128, product.support_size());
                     prop_assert!(all.iter().all(|joint| product.contains(&joint.classes) == Ok(true)));

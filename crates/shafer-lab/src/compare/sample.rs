@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
-use shafer::{CompressedRows, Element};
+use shafer::{CsrRows, Element};
 
 use super::measure::rest;
 
@@ -119,7 +119,7 @@ impl SampleRow {
     pub(super) fn push<E: Element>(
         &mut self,
         softmax: &[f64],
-        output: shafer::Result<CompressedRows<E>>,
+        output: shafer::Result<CsrRows<E>>,
     ) {
         let shown = output.ok().map(|rows| {
             let (kept, probabilities) = rows.row(0).unwrap_or_default();

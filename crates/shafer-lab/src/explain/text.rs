@@ -147,16 +147,16 @@ fn table(header: &[&str], rows: &[(Vec<String>, f64)], width: usize) -> String {
 mod tests {
     use super::super::Explainer;
     use super::*;
-    use shafer::Evidential;
+    use shafer::Method;
 
     #[test]
     fn tables_fit_their_lines() {
-        let transform = Evidential::default();
+        let method = Method::EVIDENTIAL;
         let logits = [0.0, 2.0, f64::NEG_INFINITY, -2.0];
         let explainer = Explainer {
             row: 3,
             logits: &logits,
-            transform: &transform,
+            method,
             temperature: 1.0,
             labels: &[],
             most: 3,
