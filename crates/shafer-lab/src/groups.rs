@@ -191,7 +191,11 @@ mod tests {
                     array
                         .with_group(group, part, |input| {
                             sparse.push(Method::EVIDENTIAL.csr(input, Threads::One)?);
-                            Method::SOFTMAX.dense_into(input, Threads::One, dense.last_mut().unwrap())
+                            Method::SOFTMAX.dense_into(
+                                input,
+                                Threads::One,
+                                dense.last_mut().unwrap(),
+                            )
                         })
                         .unwrap();
                 }
@@ -213,7 +217,8 @@ mod tests {
                             _ => logits[place(class)] / 0.7,
                         };
                         let one: Vec<f64> = group.clone().map(one).collect();
-                        for (class, p) in Method::SOFTMAX.row(&one).unwrap().into_iter().enumerate() {
+                        for (class, p) in Method::SOFTMAX.row(&one).unwrap().into_iter().enumerate()
+                        {
                             assert!((whole[place(group.start + class)] - p).abs() < 1e-12);
                         }
                         for (class, p) in

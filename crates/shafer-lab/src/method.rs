@@ -109,7 +109,8 @@ impl MethodArgs {
         let mut value = None;
         for (parameter, given) in given.into_iter().filter(|(_, given)| given.is_some()) {
             if !has(name, parameter) {
-                let owners: Vec<&str> = Method::names().filter(|name| has(name, parameter)).collect();
+                let owners: Vec<&str> =
+                    Method::names().filter(|name| has(name, parameter)).collect();
                 bail!("{parameter} is for {}, not for {name}", owners.join(" and "));
             }
             value = given;
@@ -198,8 +199,15 @@ mod tests {
 
     #[test]
     fn parameters_of_other_methods_are_refused() {
-        let parameters =
-            Parameters { rounds: None, alpha: None, lambda: None, q: None, k: None, p: None, n: None };
+        let parameters = Parameters {
+            rounds: None,
+            alpha: None,
+            lambda: None,
+            q: None,
+            k: None,
+            p: None,
+            n: None,
+        };
         let arguments = |method, parameters| MethodArgs { method, temperature: 1.0, parameters };
         let alpha = Parameters { alpha: Some(2.0), ..parameters.clone() };
         let error = arguments(Name::TopK, alpha).method().unwrap_err();
@@ -208,6 +216,9 @@ mod tests {
         let error = arguments(Name::Softmax, p.clone()).method().unwrap_err();
         assert_eq!(error.to_string(), "p is for top-p and min-p, not for softmax");
         assert_eq!(arguments(Name::MinP, p).method().unwrap(), Method::min_p(0.5).unwrap());
-        assert_eq!(arguments(Name::TopP, parameters).method().unwrap(), Method::top_p(0.9).unwrap());
+        assert_eq!(
+            arguments(Name::TopP, parameters).method().unwrap(),
+            Method::top_p(0.9).unwrap()
+        );
     }
 }

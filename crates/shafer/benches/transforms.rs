@@ -198,7 +198,9 @@ impl Bench<'_> {
                 let use_threads = if threads > 1 { Threads::All } else { Threads::One };
                 times.push(time(threads, || method.dense_into(&rows, use_threads, out).unwrap()));
                 times.push(time(threads, || copy(logits, copy_1, threads)));
-                times.push(time(threads, || method.csr_into(&rows, use_threads, &mut kept).unwrap()));
+                times.push(time(threads, || {
+                    method.csr_into(&rows, use_threads, &mut kept).unwrap()
+                }));
                 times.push(time(threads, || copy(logits, copy_2, threads)));
             }
             times

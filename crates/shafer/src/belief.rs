@@ -313,7 +313,7 @@ impl Belief {
     /// evidence against classes: `1 - eta+ eta- / C` with `1/eta+ = 1 + sum_k (e^{w+_k} - 1)` and
     /// `1/eta- = 1 - prod_k (1 - e^{-w-_k})`.
     ///
-    /// Evidence conflicts in this way only through classes that it speaks both for and against,
+    /// Evidence conflicts in this way only through classes with weights both for and against,
     /// so it is 0 for evidence from logits, where no class has both.
     ///
     /// ```

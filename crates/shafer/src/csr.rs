@@ -234,7 +234,12 @@ impl<E> CsrRows<E> {
     /// Removes all rows, but keeps the memory.
     pub(crate) fn reset(&mut self, classes: usize) {
         self.classes = classes;
-        self.indptr.truncate(1);
+        self.truncate(0);
+    }
+
+    /// Keeps the first `rows` rows.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        self.indptr.truncate(rows + 1);
     }
 }
 
@@ -307,7 +312,7 @@ impl<E: Element> CsrRows<E> {
         }
     }
 
-    /// Room for more rows with at most so many entries in total, and [`SLACK`] more.
+    /// Room for more rows with up to `entries` entries in total, and [`SLACK`] more.
     pub(crate) fn spare(&mut self, entries: usize) -> Rows<'_, E> {
         self.reserve(entries + SLACK);
         let (base, nnz) = (self.pointer(), self.nnz());

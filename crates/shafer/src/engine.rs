@@ -144,7 +144,7 @@ impl<E: Element> Wave<'_, E> {
     ///
     /// Where a block belongs is known when all blocks before it are compressed. So the calling
     /// thread takes blocks from the front and appends them directly, and the others take blocks from
-    /// the back and compress them into memory of their own. When they have met, the others' blocks
+    /// the back and compress them into separate buffers. When they have met, the others' blocks
     /// are copied, on all threads. If no other thread gets a processor, the calling thread does what
     /// it would do alone.
     fn csr(&self, threads: Threads, out: &mut CsrRows<E>) -> Result<usize> {

@@ -65,7 +65,8 @@ impl<'a, E: Element> Worker<'a, E> {
         Ok(vacuous)
     }
 
-    /// Appends `count` rows to `out`. Returns the number of vacuous rows.
+    /// Appends `count` rows to `out`, or none of them if one is invalid. Returns the number of vacuous
+    /// rows.
     pub(crate) fn csr(
         &mut self,
         start: usize,
@@ -75,16 +76,18 @@ impl<'a, E: Element> Worker<'a, E> {
         let (rule, rate, classes) = (self.rule, self.rate, self.logits.classes());
         let rows = self.logits.block(start, count, &mut self.input);
         let block = Block { rule, rows, start, classes, rate };
+        let before = out.rows();
         let Rows { ends, base, entries: Entries { columns, values } } = out.spare(rows.len());
         if let Some(values) = E::as_compute_mut(values) {
             let rows = Rows { ends, base, entries: Entries { columns, values } };
-            return block.write(Csr { rows, filled: 0 }, &mut self.scratch);
+            let vacuous = block.write(Csr { rows, filled: 0 }, &mut self.scratch);
+            return vacuous.inspect_err(|_| out.truncate(before));
         }
         self.wide.reset(classes);
         let rows = self.wide.spare(rows.len());
-        let vacuous = block.write(Csr { rows, filled: 0 }, &mut self.scratch);
+        let vacuous = block.write(Csr { rows, filled: 0 }, &mut self.scratch)?;
         out.append_narrowed(&self.wide);
-        vacuous
+        Ok(vacuous)
     }
 }
 

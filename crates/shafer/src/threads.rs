@@ -21,12 +21,12 @@ pub enum Threads {
     /// The calling thread and the current `rayon` pool. Without the feature `parallel`, as
     /// [`Self::One`].
     All,
-    /// As [`Self::All`], but at most so many threads, the calling one included.
+    /// As [`Self::All`], but at most this number of threads, the calling one included.
     AtMost(usize),
 }
 
 impl Threads {
-    /// The number of threads for so many tasks.
+    /// The number of threads to use for `tasks` tasks.
     pub(crate) fn count(self, tasks: usize) -> usize {
         #[cfg(feature = "parallel")]
         let pool = rayon::current_num_threads;
@@ -59,7 +59,7 @@ pub(crate) fn with_help(threads: usize, help: impl Fn() + Sync, work: impl FnOnc
     work();
 }
 
-/// Does tasks in any order on so many threads, each with a worker, and adds up what they return. Of
+/// Does tasks in any order on `threads` threads, each with a worker, and sums what they return. Of
 /// several errors, the one of the first task is returned.
 pub(crate) fn share<T, W>(
     threads: usize,

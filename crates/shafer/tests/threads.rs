@@ -38,7 +38,7 @@ fn every_pool_has_the_same_results() {
     }
 }
 
-/// Every thread of a pool has a batch of its own, and they share out all of them.
+/// Every thread of a pool has a batch, and shares its blocks.
 #[test]
 fn batches_within_batches() {
     let (count, classes) = (600, 300);
@@ -65,7 +65,7 @@ fn rows_before_an_error_are_written() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let mut found = CsrRows::new();
             pool.install(|| method.csr_into(&batch, Threads::All, &mut found).unwrap_err());
-            // Only the rows of its own block are missing, and a block has at most 2^15 logits and a few rows.
+            // Only rows of its block are missing; a block has about 2^15 logits.
             let missing = bad.checked_sub(found.rows());
             let block = ((1 << 16) / classes).max(1);
             assert!(
@@ -83,7 +83,7 @@ fn of_several_errors_the_first_row_counts() {
     for (count, classes) in SHAPES {
         let mut logits: Vec<f32> = rows(&mut SplitMix(5), count, classes);
         for first in [0, 1, count / 3, count - 2] {
-            // All that come after it are at fault, too.
+            // All rows after it are invalid too.
             for row in logits.chunks_mut(classes).skip(first) {
                 row[classes - 1] = f32::NAN;
             }

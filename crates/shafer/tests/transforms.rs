@@ -184,8 +184,7 @@ fn same_in_every_form_bf16() {
     same_in_every_form::<bf16>(bf16::EPSILON.to_f64());
 }
 
-/// Long rows are compressed in blocks: wherever these end and however much is kept of them, also on threads, where
-/// there is no more room than what is kept needs.
+/// Long rows are packed in blocks: any length of the last block, and any number of kept classes.
 #[test]
 fn long_rows_of_any_length() {
     let mut rng = SplitMix(29);
@@ -437,7 +436,7 @@ fn large_batches_are_as_small_ones() {
             assert!((0..count).all(|i| found.row(i) == repeated(i)));
         }
     }
-    // Rows that are a block of their own.
+    // Rows that fill a block each.
     let classes = 1 << 17;
     let long = &logits[..classes * 64];
     let batch = Logits::rows(long, classes).unwrap();

@@ -22,9 +22,7 @@ use anyhow::Result;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use serde::Serialize;
-use shafer::{
-    CsrRows, Element, Error, Logits, Method, Threads,
-};
+use shafer::{CsrRows, Element, Error, Logits, Method, Threads};
 use shafer_data::Dtype;
 
 use crate::groups::in_file;

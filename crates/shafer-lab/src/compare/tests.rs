@@ -232,7 +232,8 @@ fn curves_are_means_over_all_rows() {
             let (mut kept, mut dropped) = (0.0, 0.0);
             for row in logits.chunks(classes) {
                 let row: Vec<f64> = row.iter().map(|logit| logit / temperature).collect();
-                let (softmax, found) = (Method::SOFTMAX.row(&row).unwrap(), transform.row(&row).unwrap());
+                let (softmax, found) =
+                    (Method::SOFTMAX.row(&row).unwrap(), transform.row(&row).unwrap());
                 for class in 0..classes {
                     if found[class] > 0.0 { kept += 1.0 } else { dropped += softmax[class] }
                 }

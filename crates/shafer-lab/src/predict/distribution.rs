@@ -28,11 +28,7 @@ impl JointDistribution {
     }
 
     /// Applies a method to each variable.
-    pub(crate) fn new(
-        method: Method,
-        logits: &[f32],
-        network: &NetworkConfig,
-    ) -> Result<Self> {
+    pub(crate) fn new(method: Method, logits: &[f32], network: &NetworkConfig) -> Result<Self> {
         let logits: Vec<f64> = logits.iter().copied().map(f64::from).collect();
         let parts = logits
             .chunks(network.classes)

@@ -37,7 +37,7 @@ pub(crate) enum Kept<F> {
     All { max: F },
     /// Those above a threshold, with the exponentials of their logits as weights.
     Above(Cut<F>),
-    /// The first so many columns in the scratch memory, with its values as probabilities.
+    /// The first entries of the scratch memory: columns, and values as probabilities.
     Listed(usize),
 }
 
@@ -116,7 +116,7 @@ impl Rule {
         }
     }
 
-    /// The rule for tiles of short rows, if there is one that is faster for so many rows.
+    /// The rule for tiles of short rows, if tiles are faster for this number of rows.
     pub(crate) fn tile(self, rate: Rate, rows: usize) -> Option<TileRule> {
         /// A tile takes as long for one row as for all its lanes.
         const FEW: usize = 4;

@@ -28,7 +28,7 @@ impl Method {
     }
 }
 
-/// To sort so many is faster than to read the row once more.
+/// Sorting this many is faster than reading the row once more.
 const FEW: usize = 64;
 
 #[inline(always)]

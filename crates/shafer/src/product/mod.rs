@@ -246,14 +246,13 @@ impl Product {
         best.take(k).collect()
     }
 
-    /// All joint classes of the support from the most to the least probable, generated as they
-    /// are asked for; equal probabilities in lexicographic order of the classes.
+    /// All joint classes of the support from the most to the least probable, generated lazily;
+    /// equal probabilities in lexicographic order of the classes.
     ///
     /// The probabilities compared are those of [`Product::probability`] before any underflow: the
-    /// order stays right where [`Joint::probability`] itself becomes 0. Should classes of one
-    /// variable have probabilities so near (a few units in the last of 53 places) that only
-    /// the rounding of the product makes joint classes equal, then the more probable class may
-    /// come first among these instead.
+    /// order is right even where [`Joint::probability`] itself becomes 0. If the probabilities of two
+    /// classes of a variable differ by a few units in the last place only, rounding can make the
+    /// products equal; then the more probable class may come first instead.
     ///
     /// ```
     /// let product = shafer::Product::dense(&[[0.5, 0.25, 0.25]; 2])?;

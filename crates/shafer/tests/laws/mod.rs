@@ -110,7 +110,7 @@ impl Choice {
     }
 }
 
-/// Packed rows and what is said about them.
+/// Packed rows with mask, temperature and threads.
 #[derive(Clone, Debug)]
 pub struct Batch<E> {
     pub logits: Vec<E>,
@@ -224,7 +224,7 @@ fn first_largest(row: &[f64]) -> usize {
     (0..row.len()).reduce(|best, k| if row[k] > row[best] { k } else { best }).unwrap()
 }
 
-/// The classes to be kept, where plain arithmetic tells without rounding.
+/// The classes to be kept, where plain arithmetic is exact.
 fn exact_support(choice: Choice, row: &[f64]) -> Option<Vec<bool>> {
     let unmasked = |&x: &f64| x > f64::NEG_INFINITY;
     let mut kept: Vec<bool> = row.iter().map(unmasked).collect();

@@ -2,8 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use shafer::{
-    Belief, Evidence, Logits, Threads, bhattacharyya, target_distribution,
-    wasserstein_1_unit,
+    Belief, Evidence, Logits, Threads, bhattacharyya, target_distribution, wasserstein_1_unit,
 };
 
 use super::record::{Checkpoint, LatentClass, SeedRecord};
@@ -120,7 +119,8 @@ fn targets(checkpoint: &Checkpoint) -> Result<Vec<Vec<f64>>> {
     let [first, second] = &checkpoint.logits[..] else {
         bail!("the target is defined for two queries, not for {}", checkpoint.logits.len());
     };
-    let (first, second) = (shafer::Method::SOFTMAX.row(&wide(first))?, shafer::Method::SOFTMAX.row(&wide(second))?);
+    let (first, second) =
+        (shafer::Method::SOFTMAX.row(&wide(first))?, shafer::Method::SOFTMAX.row(&wide(second))?);
     Ok(vec![target_distribution(&first, &second)?, target_distribution(&second, &first)?])
 }
 
