@@ -269,7 +269,7 @@ pub(crate) struct Compare {
     pub(crate) force: bool,
 
     /// The methods to compare, separated by commas, each with an optional parameter as in
-    /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p, as in sparsify) [default: all methods with
+    /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p, n, as in sparsify) [default: all methods with
     /// their default parameters]
     #[arg(short, long, value_name = "METHODS", value_delimiter = ',')]
     pub(crate) methods: Vec<Choice>,

@@ -109,7 +109,7 @@ fn methods_are_compared() {
     assert_eq!((&report["rows"], &report["classes"]), (&3.into(), &4.into()));
     assert_eq!(report["vacuous"], 1);
     let methods = report["methods"].as_array().unwrap();
-    assert_eq!(methods.len(), 9);
+    assert_eq!(methods.len(), 10);
     // k is 5, but there are only 4 classes.
     assert_eq!(methods[6]["name"], "top-k 4");
     let evidential = &methods[0];

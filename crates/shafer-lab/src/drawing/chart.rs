@@ -51,7 +51,7 @@ impl LineStyle {
         let dash: &[f64] = match title.split(' ').next().unwrap_or_default() {
             method::SOFTMAX | "sparsegen-hg" | "top-p" => &[7.0, 3.0],
             "entmax" | "min-p" => &[2.0, 2.5],
-            "sparsegen-lin" | "top-k" => &[9.0, 3.0, 2.0, 3.0],
+            "sparsegen-lin" | "top-k" | "top-n-sigma" => &[9.0, 3.0, 2.0, 3.0],
             _ => &[],
         };
         let width = if title == method::EVIDENTIAL { 2.2 } else { 1.6 };

@@ -1,7 +1,7 @@
 //! What a method makes of the logits of a pedestrian.
 
 use anyhow::{Context as _, Result};
-use shafer::{Logits, Product, Transform, TransformExt as _};
+use shafer::{Logits, Method, Product, Threads};
 use shafer_nets::behaviour::NetworkConfig;
 
 /// A distribution over the joint classes: the variables are independent, and a joint class is kept if each
@@ -17,26 +17,22 @@ pub(crate) struct JointDistribution {
 impl JointDistribution {
     /// What each method, which has a title, makes of the same logits.
     pub(crate) fn all(
-        methods: &[(String, Box<dyn Transform>)],
+        methods: &[(String, Method)],
         logits: &[f32],
         network: &NetworkConfig,
     ) -> Result<Vec<Self>> {
-        let of = |(title, method): &(String, Box<dyn Transform>)| {
-            Self::new(&**method, logits, network).with_context(|| title.clone())
+        let of = |(title, method): &(String, Method)| {
+            Self::new(*method, logits, network).with_context(|| title.clone())
         };
         methods.iter().map(of).collect()
     }
 
     /// Applies a method to each variable.
-    pub(crate) fn new(
-        method: &dyn Transform,
-        logits: &[f32],
-        network: &NetworkConfig,
-    ) -> Result<Self> {
+    pub(crate) fn new(method: Method, logits: &[f32], network: &NetworkConfig) -> Result<Self> {
         let logits: Vec<f64> = logits.iter().copied().map(f64::from).collect();
         let parts = logits
             .chunks(network.classes)
-            .map(|row| Ok(method.compressed(&Logits::row(row)?)?))
+            .map(|row| Ok(method.csr(&Logits::row(row)?, Threads::One)?))
             .collect::<Result<Vec<_>>>()?;
         let rows: Vec<(usize, &[u32], &[f64])> = parts
             .iter()
@@ -48,7 +44,7 @@ impl JointDistribution {
         let classes = network.joint_classes();
         let mut distribution =
             Self { probabilities: vec![0.0; classes], ranked: Vec::with_capacity(classes) };
-        for joint in Product::compressed(&rows)?.iter_best() {
+        for joint in Product::csr(&rows)?.iter_best() {
             let class = network.join(&joint.classes);
             distribution.probabilities[class] = joint.probability;
             distribution.ranked.push(class);

@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
-use shafer::Transform;
+use shafer::Method;
 use shafer_data::dataset::{FRAME_STEP, SECONDS_PER_STEP, Window};
 use shafer_nets::behaviour::{Forecast, Point, Predictor, Query};
 
@@ -123,7 +123,7 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Forecaster {
     recording: Recording,
     predictor: Predictor,
-    methods: Vec<(String, Box<dyn Transform>)>,
+    methods: Vec<(String, Method)>,
     warnings: Vec<String>,
 }
 
@@ -149,7 +149,7 @@ impl Forecaster {
             );
         }
         let classes = network.classes;
-        let methods = request.methods.iter().map(|choice| choice.transform(classes));
+        let methods = request.methods.iter().map(|choice| choice.method(classes));
         let methods = methods.collect::<Result<Vec<_>>>()?;
         let warnings = recording.warnings();
         Ok(Self { recording, predictor, methods, warnings })

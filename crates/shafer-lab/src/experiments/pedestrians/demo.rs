@@ -44,7 +44,7 @@ pub(crate) fn crossing() -> Result<Vec<Exemplar>> {
     let network = predictor.config();
     let methods = paper::METHODS
         .iter()
-        .map(|name| name.parse::<Choice>()?.transform(network.classes))
+        .map(|name| name.parse::<Choice>()?.method(network.classes))
         .collect::<Result<Vec<_>>>()?;
     let present = network.history_steps as u32 * FRAME_STEP;
     let windows =

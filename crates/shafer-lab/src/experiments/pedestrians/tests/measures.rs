@@ -84,7 +84,7 @@ fn one_pedestrian_against_plain_loops() {
         [(SOFTMAX, softmax), (SPARSEMAX, sparsemax), (EVIDENTIAL, evidential)];
     let methods: Vec<_> = oracles
         .iter()
-        .map(|(name, _)| name.parse::<Choice>().unwrap().transform(5).unwrap())
+        .map(|(name, _)| name.parse::<Choice>().unwrap().method(5).unwrap())
         .collect();
     let evaluator = Evaluator { predictor: &predictor, methods: &methods, config: &config };
     let encoded = evaluator.encode(&windows).unwrap();
@@ -192,7 +192,7 @@ fn one_pedestrian_against_plain_loops() {
 fn sparsemax_is_sampled_from_its_own_distribution() {
     let Case { windows, predictor, config } = Case::new(&["samples=2000"]);
     let methods =
-        [SOFTMAX, SPARSEMAX].map(|name| name.parse::<Choice>().unwrap().transform(5).unwrap());
+        [SOFTMAX, SPARSEMAX].map(|name| name.parse::<Choice>().unwrap().method(5).unwrap());
     let evaluator = Evaluator { predictor: &predictor, methods: &methods, config: &config };
     let network = NetworkConfig::default();
     // Far apart, so that sparsemax drops some.
