@@ -343,12 +343,7 @@ fn safetensors_tensors() {
         None,
         "FILE: the tensor `a` of I8 (1,) has 18446744073709551615 bytes",
     );
-    check(
-        &[a(), a()],
-        8,
-        None,
-        "FILE: the header is invalid (the name `a` occurs twice",
-    );
+    check(&[a(), a()], 8, None, "FILE: the header is invalid (the name `a` occurs twice");
     check(
         &[tensor("a", "I64", "[1]", 0, 8)],
         8,

@@ -600,7 +600,12 @@ fn pages_that_lie() {
         let expected =
             "has a page of 2147483647 bytes, more than the 268435456 that are supported; write";
         check(2, codec, &huge, expected);
-        check(2, codec, &page(2, 1 << 20, 0, &[0xff; 8]), "has a page that cannot be decompressed (");
+        check(
+            2,
+            codec,
+            &page(2, 1 << 20, 0, &[0xff; 8]),
+            "has a page that cannot be decompressed (",
+        );
         check(2, codec, &page(2, 0, 0, &[0xff; 8]), "has a page");
     }
     let many = i64::from(i32::MAX);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use shafer_data::dataset::{Set, Split, Window, WindowShape, set, stratified, walk};
+use shafer_data::dataset::{ColourImages, Set, Split, Window, WindowShape, set, stratified, walk};
 
 /// The set and the folders it is in, if it is there. The system's own folders do not count: a test
 /// has to give the same result for all who have the folder.
@@ -71,6 +71,39 @@ fn notmnist() {
     assert_eq!((train.len(), train.rows, train.columns), (18_724, 28, 28));
     assert!(class_counts(&train.labels).iter().all(|n| (1871..=1873).contains(n)));
     assert!(train.labels.is_sorted());
+}
+
+/// The images of each class, and the means of the channels over all images of a split.
+fn statistics(images: &ColourImages) -> (Vec<usize>, [f64; 3]) {
+    let mut counts = vec![0; images.classes.len()];
+    for &label in &images.labels {
+        counts[usize::from(label)] += 1;
+    }
+    let mut sums = [0_u64; 3];
+    for pixel in images.pixels.chunks_exact(3) {
+        sums.iter_mut().zip(pixel).for_each(|(sum, &value)| *sum += u64::from(value));
+    }
+    (counts, sums.map(|sum| sum as f64 * 3.0 / images.pixels.len() as f64))
+}
+
+/// The means over both splits are those of the images that Pillow 13.0.0 decodes: 120.1037, 114.8181, 103.3523.
+#[test]
+fn miniimagenet() {
+    let Some((set, root)) = real("miniimagenet") else { return };
+    verified(&set, &root);
+    let cache = tempfile::tempdir().unwrap();
+    let read = |split| set.colour_images(split, &root, Some(cache.path())).unwrap();
+    let (train, val) = (read(Split::Train), read(Split::Val));
+    assert_eq!((train.len(), val.len(), train.rows, train.columns), (36_480, 1920, 84, 84));
+    let ((train_counts, train_means), (val_counts, val_means)) =
+        (statistics(&train), statistics(&val));
+    assert_eq!((train_counts, val_counts), (vec![570; 64], vec![30; 64]));
+    assert_eq!((&train.classes[0][..], &train.classes), ("n01532829", &val.classes));
+    for (channel, expected) in [120.103_65, 114.818_05, 103.352_32].into_iter().enumerate() {
+        let mean = 0.95 * train_means[channel] + 0.05 * val_means[channel];
+        assert!((mean - expected).abs() < 0.05, "channel {channel}: {mean}, not {expected}");
+    }
+    assert_eq!(read(Split::Train), train);
 }
 
 /// Counted by hand: `cut -f2 FILE | sort -u | wc -l`.
