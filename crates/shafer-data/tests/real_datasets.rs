@@ -1,4 +1,4 @@
-//! The real data sets, where they are: `shafer_testing::data` says where that is.
+//! Tests of the real data sets, if they are on the machine: see `shafer_testing::data`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use shafer_data::dataset::{ColourImages, Set, Split, Window, WindowShape, set, stratified, walk};
 
-/// The set and the folders it is in, if it is there. The system's own folders do not count: a test
-/// has to give the same result for all who have the folder.
+/// The set and its folder, if it exists. System folders are not searched, so that results are the same on
+/// all machines with the folder.
 fn real(name: &str) -> Option<(Set, [PathBuf; 1])> {
     let root = shafer_testing::data(name)?;
     Some((Set { system: Vec::new(), ..set(name).unwrap().clone() }, [root]))
@@ -30,7 +30,7 @@ fn class_counts(labels: &[u8]) -> Vec<usize> {
     counts
 }
 
-/// The counts that its authors give.
+/// The counts published by the authors.
 #[test]
 fn mnist() {
     let Some((set, root)) = real("mnist") else { return };
@@ -106,7 +106,7 @@ fn miniimagenet() {
     assert_eq!(read(Split::Train), train);
 }
 
-/// Counted by hand: `cut -f2 FILE | sort -u | wc -l`.
+/// Counted with `cut -f2 FILE | sort -u | wc -l`.
 const AGENTS: [(&str, [usize; 3]); 8] = [
     ("biwi_eth", [360, 250, 120]),
     ("biwi_hotel", [389, 311, 81]),
@@ -132,25 +132,25 @@ fn ethucy() {
     for fold in set.pedestrians.as_ref().unwrap().folds.keys() {
         for split in [Split::Train, Split::Val, Split::Test] {
             for scene in set.scenes(fold, split, &root).unwrap() {
-                // Nobody leaves and comes back.
+                // No track has a gap.
                 assert!(scene.tracks.iter().all(|track| track.stretches().count() == 1));
                 assert_eq!(scene.repeated, 0);
                 seen.insert(scene.name, scene.tracks.len());
             }
         }
     }
-    // The whole of zara03 and of the examples is in no fold's test.
+    // Neither zara03 nor the examples is a test scene of any fold.
     assert_eq!(seen.len(), 22);
     for (scene, agents) in seen {
         assert_eq!(agents, expected[&scene], "{scene}");
     }
 }
 
-/// The archive has a folder for each split of each fold: they are what the catalogue says.
+/// The archive has a folder for each split of each fold, which match the catalogue.
 #[test]
 fn folds_are_those_of_the_archive() {
     let Some((set, root)) = real("ethucy") else { return };
-    // Files that were fetched one by one have lost their folders.
+    // Files fetched from a mirror have no folders.
     let Some(_) = shafer_testing::data("ethucy/ethucy_raw.tar.xz") else { return };
     let found = set.find(&root).unwrap();
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -182,7 +182,7 @@ fn ethucy_windows() {
     };
     assert_eq!(windows("eth", Split::Train, &WindowShape::TRAINING), 37_796);
     assert_eq!(windows("eth", Split::Test, &WindowShape::TRAINING), 1248);
-    // Those that results on ETH/UCY are published of.
+    // The windows of published results on ETH/UCY.
     let published =
         [("eth", 364), ("hotel", 1197), ("univ", 24_334), ("zara1", 2356), ("zara2", 5910)];
     for (fold, expected) in published {
@@ -198,7 +198,7 @@ fn ethucy_windows() {
     let slice = scene.windows_at(&steps, &WindowShape::PAPER).unwrap();
     assert!((150..280).contains(&slice.len()), "{}", slice.len());
     assert!(slice.iter().all(|window| window.history.len() == 9));
-    // The largest step of 0.4 s in the file, of those who are there for nine positions at least.
+    // The largest step of 0.4 s in tracks of nine positions or more.
     let all = scene.windows(&WindowShape::PAPER).unwrap();
     let fastest = all.iter().flat_map(|w| &w.history).map(|s| s[2].hypot(s[3])).fold(0.0, f64::max);
     assert!((fastest - 5.053_958_844_312_05).abs() < 1e-9, "{fastest}");

@@ -100,10 +100,10 @@ fn the_writer_of_these_tests_writes_models() {
     let path = folder.path().join("m.pt");
     fs::write(&path, tensor(40, &[5, 8], &[1, 5])).expect("writes");
     assert_eq!(load_head(&path, None).expect("loads").classes, 5);
-    // A stride along which nothing lies.
+    // The stride of an axis of length 1.
     fs::write(&path, tensor(40, &[5, 8, 1, 1], &[1, 5, i64::MAX, i64::MAX])).expect("writes");
     assert_eq!(load_head(&path, None).expect("loads").weights.len(), 40);
-    // Its checksums are wrong: PyTorch can be told to leave them out.
+    // Wrong checksums: PyTorch can be told to omit them.
     let changed =
         patched(&tensor(40, &[5, 8], &[1, 5]), &[0; 160], &1_f32.to_le_bytes().repeat(40));
     fs::write(&path, changed).expect("writes");
@@ -177,7 +177,7 @@ fn pickles_that_want_something_called() {
 #[test]
 fn pickles_without_end() {
     let of = |parts: &[&[u8]]| pickled(&[b"\x80\x02", &parts.concat()[..], b"."].concat());
-    // Ten lists, each of which has the next ten times.
+    // Ten lists, each of which contains the next ten times.
     let mut laughs = b"(]q\x00".to_vec();
     for level in 0..10 {
         laughs.extend(b"](");

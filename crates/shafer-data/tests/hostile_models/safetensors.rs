@@ -123,7 +123,7 @@ fn hostile_safetensors() {
         ),
         ("safetensors", "whole numbers", one("I32", "[5,8]", 0, 160, 160), "no head found: "),
     ]);
-    // Other tensors of the file may be what is wanted; this one is refused when it is.
+    // An unsupported tensor is an error only when it is loaded.
     let folder = tempfile::tempdir().expect("makes a folder");
     let path = folder.path().join("m.safetensors");
     fs::write(&path, one("F\\n31", "[5,8]", 0, 160, 160)).expect("writes");
