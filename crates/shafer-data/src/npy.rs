@@ -61,7 +61,8 @@ impl Header {
                 (12, u32::from_le_bytes(length) as usize)
             }
             other => {
-                let problem = format!("has version {other} of the NumPy format; supported are 1 to 3");
+                let problem =
+                    format!("has version {other} of the NumPy format; supported are 1 to 3");
                 return Err(Error::format(file, problem, DAMAGED));
             }
         };

@@ -1,5 +1,5 @@
-//! Files that are broken or meant to break the reader: each has its one line, and none a panic.
-//! Nothing here needs memory beyond the block that is asked for, whatever a file claims.
+//! Damaged and hostile files: each is an error of one line, without a panic, and without memory beyond the
+//! requested block.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bytes;
@@ -211,7 +211,7 @@ fn npz_that_lies() {
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: the checksum of the archive does");
     let wrong = Member { packed: vec![0xff; 40], ..Member::deflated("a.npy", &array) };
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: corrupt deflate stream");
-    // An array that is not read from its beginning to its end.
+    // An array that is not read sequentially.
     let fortran = npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", &[0; 16]);
     let wrong = Member { crc: 1, ..Member::stored("a.npy", &fortran) };
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: the checksum of the archive does");
@@ -220,7 +220,7 @@ fn npz_that_lies() {
     let other = Member { method: 14, ..Member::stored("a.npy", &array) };
     refused("npz", &zip(&[other]), Some("a"), "FILE:a: is compressed by a method that is not read");
 
-    // A terabyte that is not there, and one that is claimed by the directory alone.
+    // A terabyte claimed by the header, and one claimed by the directory.
     let tera = npy_of("<f4", "(268435456, 1024)", &[0; 64]);
     let missing = "FILE:a: truncated: 1099511627712 bytes missing at the end";
     refused("npz", &zip(&[Member::stored("a.npy", &tera)]), None, missing);
@@ -245,7 +245,7 @@ fn npz_that_lies() {
         None,
         &format!("FILE:a: {left} bytes left over after the last element"),
     );
-    // With the length that the array should have, no more than that is unpacked.
+    // With the expected length, no more than that is decompressed.
     let packed = Member::deflated("a.npy", &bomb);
     let lie = zip(&[Member { size: array.len() as u64, ..packed }]);
     refused("npz", &lie, None, "FILE:a: cannot read: the checksum of the archive does not match");
@@ -281,7 +281,7 @@ fn safetensors_headers() {
     refused(kind, &safetensors("{}", 0), None, "FILE: holds no arrays");
     let negative = r#"{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}"#;
     refused(kind, &safetensors(negative, 4), None, "FILE: the header is invalid (");
-    // What is quoted of the header is one line, and not without end.
+    // Quotes of the header are short and have no line breaks.
     refused(
         kind,
         &safetensors(r#"{"a":{"dtype":"F32","shape":"a\nb"}}"#, 0),
@@ -343,12 +343,7 @@ fn safetensors_tensors() {
         None,
         "FILE: the tensor `a` of I8 (1,) has 18446744073709551615 bytes",
     );
-    check(
-        &[a(), a()],
-        8,
-        None,
-        "FILE: the header is invalid (the name `a` occurs twice",
-    );
+    check(&[a(), a()], 8, None, "FILE: the header is invalid (the name `a` occurs twice");
     check(
         &[tensor("a", "I64", "[1]", 0, 8)],
         8,
@@ -391,7 +386,7 @@ fn csv() {
     refused("csv", b"1,2\n", Some("a"), "FILE: holds one array without a name; leave `:a` out");
     let expected = "FILE: cannot read: a row is longer than 67108864 bytes; is this text?";
     refused("csv", &vec![b'1'; 65 << 20], None, expected);
-    // Where each value ends takes more memory than a comma.
+    // The offset of a field takes more memory than its comma.
     refused("csv", &vec![b','; 5 << 20], None, "FILE: cannot read: a row has more than 4194304");
 }
 

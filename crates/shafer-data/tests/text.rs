@@ -1,4 +1,4 @@
-//! Texts as people and programs write them: what separates their values, what is a header, gzip.
+//! Text files of people and programs: delimiters, headers, gzip.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -173,7 +173,7 @@ fn gzip_is_undone() {
     for ending in ["csv.gz", "tsv.gz", "txt.gz", "dat.GZ", "csv"] {
         assert!(read_as(ending, &whole, &none).unwrap().1 == expected, "{ending}");
     }
-    // A name alone does not make a gzip.
+    // The extension alone does not make a gzip file.
     assert!(read_as("csv.gz", text.as_bytes(), &none).unwrap().1 == expected);
     let (first, second) = text.as_bytes().split_at(text.len() / 3);
     let members = [gzip(first), vec![0; 512], gzip(second), vec![0; 70_000]].concat();
@@ -225,7 +225,7 @@ fn an_index_is_no_class() {
     refused("id,en\n0.5,1.5\n", "the first column, `id`, has the name of an index, but not its");
     let languages = options(&["*"], &[]);
     takes("id,en\n0.5,1.5\n2.5,3.5\n", &languages, &rows, &["id", "en"], &[]);
-    // Without a name, it is seen by its numbers.
+    // Without a name, an index is recognised by its numbers.
     let text = "0,0.5,1.5\n1,2.5,3.5\n2,0.5,1.5\n";
     refused(
         text,

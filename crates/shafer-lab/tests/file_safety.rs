@@ -293,8 +293,7 @@ fn an_input_that_changes_stops_the_command() {
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let expected =
-        "shafer: mask.csv: was modified while it was read; run again when no program writes to it\n";
+    let expected = "shafer: mask.csv: was modified while it was read; run again when no program writes to it\n";
     assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }

@@ -181,7 +181,10 @@ impl Pages {
         if size > self.largest {
             return Err(Error::format(
                 &self.place.label,
-                format!("has a page of {size} bytes, more than the {} that are supported", self.largest),
+                format!(
+                    "has a page of {size} bytes, more than the {} that are supported",
+                    self.largest
+                ),
                 "write it with smaller pages, as with data_page_size in pyarrow",
             ));
         }
