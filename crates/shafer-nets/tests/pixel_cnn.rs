@@ -178,7 +178,7 @@ fn the_sampler_draws_the_codes_of_full_passes() {
         let prior = PixelCnn::untrained(&config, 3).unwrap();
         let sampler = Sampler::new(&prior);
         for transform in transforms {
-            for seed in 0..3 {
+            for seed in 0..2 {
                 let sampling = Sampling { transform, seed, first_image: 7 };
                 let found = sampler.sample(&classes, &sampling).unwrap();
                 let expected =
@@ -268,7 +268,7 @@ fn files_come_back_and_bad_ones_are_errors() {
         text.chars().map(|c| c as u8).collect::<Vec<u8>>()
     };
     let other = message(&replaced(r#"\"layers\":3"#, r#"\"layers\":4"#));
-    assert!(other.contains("its description asks for"), "{other}");
+    assert!(other.contains("its description says"), "{other}");
     let other = message(&replaced(r#"\"width\":16"#, r#"\"width\":00"#));
     assert!(!other.is_empty());
     let prior = PixelCnn::untrained(&PixelCnnConfig { layers: 0, ..config }, 0);
