@@ -68,7 +68,7 @@ fn a_file_that_changes_is_noticed_in_every_format() {
             change(&path);
             let error = reader.read(1, &mut block).unwrap_err().to_string();
             let expected = format!(
-                "{}: was written to while it was read; run again when nothing writes to it",
+                "{}: was modified while it was read; run again when no program writes to it",
                 path.display()
             );
             assert_eq!(error, expected);
@@ -102,7 +102,7 @@ fn masks_are_watched_too() {
     let mut mask = open_mask(&location(&path)).unwrap();
     fs::write(&path, "1,1\n1,1\n").unwrap();
     let error = mask.read(2, &mut Vec::new()).unwrap_err().to_string();
-    assert!(error.contains("was written to while it was read"), "{error}");
+    assert!(error.contains("was modified while it was read"), "{error}");
 }
 
 /// What is renamed over a file leaves the one that is open as it was.

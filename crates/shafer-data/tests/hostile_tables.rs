@@ -315,9 +315,9 @@ fn files_of_another_kind_and_files_that_are_cut() {
         "parquet",
         b"PK\x03\x04 this is a zip archive",
         None,
-        r#"FILE: begins with "PK\x03\x04" and not with "PAR1"; the file is damaged or not of Parquet"#,
+        r#"FILE: begins with "PK\x03\x04", not with "PAR1"; the file is damaged or not of Parquet"#,
     );
-    refused("parquet", b"PA", None, r#"FILE: begins with "PA" and not with "PAR1""#);
+    refused("parquet", b"PA", None, r#"FILE: begins with "PA", not with "PAR1""#);
     refused("parquet", b"PAR1\0\0\0", None, "FILE: truncated: 5 bytes missing at the end");
     refused("parquet", b"PAREencrypted...", None, r#"FILE: begins with "PARE" and not with"#);
     let [(_, good), (_, arrow)] = lists(&[row(&[1.0, 2.0])]);
@@ -336,7 +336,7 @@ fn files_of_another_kind_and_files_that_are_cut() {
     }
     refused("feather", b"FEA1 and so on", None, "FILE: is of the first version of Feather; write");
     refused("arrow", b"ARROW1\0\0", None, "FILE: truncated: 10 bytes missing at the end");
-    let expected = "FILE: does not end as a file of Arrow does: it was not written to its end";
+    let expected = "FILE: does not end like an Arrow file: it is incomplete";
     refused("arrow", &arrow[..arrow.len() - 1], None, expected);
     let mut claims = arrow.clone();
     let n = claims.len();
@@ -580,13 +580,13 @@ fn pages_that_lie() {
     check(1, 0, &two, "has more rows than it claims");
     check(3, 0, &page(3, 8, 0, &eight), "has a page with fewer values than it claims");
     check(3, 0, &page(3, 8, 9, &eight), "has a page with fewer values than it claims");
-    check(2, 0, &page(2, 8, 5, &eight), "has numbers in an encoding that is not read (5); write");
+    check(2, 0, &page(2, 8, 5, &eight), "has numbers in an unsupported encoding (5); write");
     check(2, 0, &page(2, 8, 8, &eight), "has a page with fewer values than it claims");
     for (number, name) in
         [(3, "LZO"), (4, "BROTLI"), (5, "LZ4 of Hadoop"), (99, "an unknown method")]
     {
         let expected =
-            format!("is compressed with {name}, which is not read; write it with snappy");
+            format!("is compressed with {name}, which is not supported; write it with snappy");
         check(2, number, &page(2, 8, 0, &eight), &expected);
     }
     check(2, 0, &[0xff; 20], "the header of a page ");
@@ -598,9 +598,9 @@ fn pages_that_lie() {
     for codec in [1, 2, 6, 7] {
         let huge = page(2, i64::from(i32::MAX), 0, &eight);
         let expected =
-            "has a page of 2147483647 bytes, more than the 268435456 that are held; write";
+            "has a page of 2147483647 bytes, more than the 268435456 that are supported; write";
         check(2, codec, &huge, expected);
-        check(2, codec, &page(2, 1 << 20, 0, &[0xff; 8]), "has a page that cannot be unpacked (");
+        check(2, codec, &page(2, 1 << 20, 0, &[0xff; 8]), "has a page that cannot be decompressed (");
         check(2, codec, &page(2, 0, 0, &[0xff; 8]), "has a page");
     }
     let many = i64::from(i32::MAX);

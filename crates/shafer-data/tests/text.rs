@@ -151,7 +151,7 @@ fn other_encodings_are_refused_by_name() {
     let utf16: Vec<u8> = "\u{feff}1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let none = TableOptions::default();
     refused_with(&utf16, &none, "is text in UTF-16; save it as UTF-8");
-    refused_with(&utf16[2..], &none, "is not text in UTF-8: its byte 1 is 0; save it as UTF-8");
+    refused_with(&utf16[2..], &none, "is not UTF-8 text: byte 1 is 0; save it as UTF-8");
     let swapped: Vec<u8> = utf16.chunks(2).flat_map(|pair| [pair[1], pair[0]]).collect();
     refused_with(&swapped, &none, "is text in UTF-16");
 }
@@ -194,7 +194,7 @@ fn gzip_is_undone() {
     assert!(message(&damaged).contains("cannot read: the gzip is damaged ("));
     for ending in ["npy.gz", "gz", "npz.gz"] {
         let found = read_as(ending, &whole, &none).unwrap_err().to_string();
-        assert!(found.contains("is of no known kind"), "{found}");
+        assert!(found.contains("has an unknown format"), "{found}");
     }
 }
 

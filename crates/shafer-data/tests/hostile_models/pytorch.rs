@@ -164,7 +164,7 @@ fn pickles_that_want_something_called() {
             call(b"(ios\nsystem\n"),
             "the pickle has the code 0x69 at byte 3, which torch.save does not write",
         ),
-        ("pt", "a call of a call", call(b"cm\nf\n)R)R"), "the pickle calls what is no function"),
+        ("pt", "a call of a call", call(b"cm\nf\n)R)R"), "the pickle calls a value that is not a function"),
         ("pt", "an extension", call(b"\x82\x01"), "the pickle has the code 0x82 at byte 2"),
     ]);
 }
@@ -241,7 +241,7 @@ fn broken_pickles() {
         ("pt", "half a pair", pickled(b"\x80\x02}(Nu."), "the pickle has a key without a value"),
         ("pt", "protocol 9", pickled(b"\x80\x09N."), "the pickle has the unknown protocol 9"),
         ("pt", "text", pickled(b"hello"), "the pickle refers to value 101, which it did not store"),
-        ("pt", "no list", pickled(b"\x80\x02K\x01Na."), "the pickle appends to what is no list"),
+        ("pt", "no list", pickled(b"\x80\x02K\x01Na."), "the pickle appends to a value that is not a list"),
     ]);
 }
 
