@@ -22,6 +22,9 @@ impl PixelCnn {
         config.check_classes(classes)?;
         let (all, codes) = (config.positions(), config.codes);
         let mut samples = Samples::with_positions(classes.len() * all);
+        if classes.is_empty() {
+            return Ok(samples);
+        }
         let mut compressed = CompressedRows::new();
         for position in 0..positions.min(all) {
             let logits = self.pass(&samples.codes, classes);

@@ -95,28 +95,26 @@ impl Sampler {
     /// One image for each class, on the threads of the current `rayon` pool.
     pub fn sample(&self, classes: &[u16], sampling: &Sampling<'_>) -> Result<Samples> {
         self.config.check_classes(classes)?;
-        if u32::try_from(classes.len())
-            .is_ok_and(|count| sampling.first_image.checked_add(count).is_some())
-        {
-            let share = classes.len().div_ceil(rayon::current_num_threads());
-            let size = share.clamp(1, IMAGES_AT_ONCE);
-            let batches: Vec<Samples> = classes
-                .par_chunks(size)
-                .enumerate()
-                .map(|(i, classes)| {
-                    let first_image = sampling.first_image + (i * size) as u32;
-                    let sampling = Sampling { first_image, ..*sampling };
-                    Batch::new(self, classes).sample(&sampling)
-                })
-                .collect::<Result<_>>()?;
-            let mut all = Samples::default();
-            for samples in batches {
-                all.append(samples);
-            }
-            Ok(all)
-        } else {
-            Err(Error::data("images", "their numbers must be below 2^32"))
+        let last =
+            u32::try_from(classes.len()).ok().and_then(|n| sampling.first_image.checked_add(n));
+        if last.is_none() {
+            return Err(Error::data("images", "their numbers must be below 2^32"));
         }
+        let share = classes.len().div_ceil(rayon::current_num_threads());
+        let size = share.clamp(1, IMAGES_AT_ONCE);
+        let batches: Vec<Samples> = classes
+            .par_chunks(size)
+            .enumerate()
+            .map(|(i, classes)| {
+                let first_image = sampling.first_image + (i * size) as u32;
+                Batch::new(self, classes).sample(&Sampling { first_image, ..*sampling })
+            })
+            .collect::<Result<_>>()?;
+        let mut all = Samples::default();
+        for samples in batches {
+            all.append(samples);
+        }
+        Ok(all)
     }
 }
 
