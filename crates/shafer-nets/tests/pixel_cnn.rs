@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 
 use common::{Parameter, assert_parameters};
 use serde::Deserialize;
-use shafer::{
-    Entmax, Evidential, MinP, Softmax, SparsegenHg, SparsegenLin, Sparsemax, TopK, TopP, Transform,
-};
+use shafer::Method;
 use shafer_nets::pixel_cnn::{
     CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining, Sampler, Sampling,
 };
@@ -160,16 +158,18 @@ fn logits_depend_on_the_class_and_on_no_other_grid() {
 
 #[test]
 fn the_sampler_draws_the_codes_of_full_passes() {
-    let transforms: [&dyn Transform; 9] = [
-        &Softmax,
-        &Evidential::default(),
-        &Sparsemax,
-        &SparsegenLin::new(0.5).unwrap(),
-        &SparsegenHg::new(0.5).unwrap(),
-        &Entmax::new(1.5).unwrap(),
-        &TopK::new(5).unwrap(),
-        &TopP::new(0.9).unwrap(),
-        &MinP::new(0.1).unwrap(),
+    let methods = [
+        Method::SOFTMAX,
+        Method::EVIDENTIAL,
+        Method::evidential(2).unwrap(),
+        Method::SPARSEMAX,
+        Method::sparsegen_lin(0.5).unwrap(),
+        Method::sparsegen_hg(0.5).unwrap(),
+        Method::entmax(1.5).unwrap(),
+        Method::top_k(5).unwrap(),
+        Method::top_p(0.9).unwrap(),
+        Method::min_p(0.1).unwrap(),
+        Method::top_n_sigma(1.0).unwrap(),
     ];
     for (latent, classes) in
         [([8, 8], vec![0, 1, 2, 0, 1]), ([3, 9], vec![2]), ([1, 1], vec![0, 1])]
@@ -177,13 +177,13 @@ fn the_sampler_draws_the_codes_of_full_passes() {
         let config = small(latent);
         let prior = PixelCnn::untrained(&config, 3).unwrap();
         let sampler = Sampler::new(&prior);
-        for transform in transforms {
+        for method in methods {
             for seed in 0..2 {
-                let sampling = Sampling { transform, seed, first_image: 7 };
+                let sampling = Sampling { method, seed, first_image: 7 };
                 let found = sampler.sample(&classes, &sampling).unwrap();
                 let expected =
                     prior.sample_by_full_passes(&classes, &sampling, usize::MAX).unwrap();
-                assert_eq!(found, expected, "{transform:?}, {latent:?}, seed {seed}");
+                assert_eq!(found, expected, "{method:?}, {latent:?}, seed {seed}");
             }
         }
     }
@@ -194,9 +194,8 @@ fn the_sampler_draws_the_codes_of_full_passes_on_16_x_16() {
     let config = PixelCnnConfig { codes: 128, ..small([16, 16]) };
     let prior = PixelCnn::untrained(&config, 4).unwrap();
     let sampler = Sampler::new(&prior);
-    let evidential = Evidential::default();
-    for transform in [&Softmax as &dyn Transform, &evidential] {
-        let sampling = Sampling { transform, seed: 5, first_image: 0 };
+    for method in [Method::SOFTMAX, Method::EVIDENTIAL] {
+        let sampling = Sampling { method, seed: 5, first_image: 0 };
         let found = sampler.sample(&[0, 2], &sampling).unwrap();
         assert_eq!(found, prior.sample_by_full_passes(&[0, 2], &sampling, 256).unwrap());
         // Images of a few codes would show little.
@@ -211,10 +210,9 @@ fn the_sampler_draws_the_codes_of_full_passes_on_16_x_16() {
 fn samples_do_not_depend_on_batches_or_threads() {
     let config = small([6, 5]);
     let sampler = Sampler::new(&PixelCnn::untrained(&config, 5).unwrap());
-    let evidential = Evidential::default();
     let classes: Vec<u16> = (0..70).map(|i| i % 3).collect();
     let sample = |classes: &[u16], first_image| {
-        let sampling = Sampling { transform: &evidential, seed: 9, first_image };
+        let sampling = Sampling { method: Method::EVIDENTIAL, seed: 9, first_image };
         sampler.sample(classes, &sampling).unwrap()
     };
     let all = sample(&classes, 0);
@@ -233,8 +231,7 @@ fn samples_do_not_depend_on_batches_or_threads() {
 fn kept_codes_and_their_mass_are_those_of_the_logits() {
     let config = small([4, 4]);
     let prior = PixelCnn::untrained(&config, 6).unwrap();
-    let evidential = Evidential::default();
-    let sampling = Sampling { transform: &evidential, seed: 1, first_image: 0 };
+    let sampling = Sampling { method: Method::EVIDENTIAL, seed: 1, first_image: 0 };
     let samples = Sampler::new(&prior).sample(&[2, 1], &sampling).unwrap();
     let logits: Vec<f32> = prior.logits(&samples.codes, &[2, 1]).unwrap().flatten().collect();
     for (position, logits) in logits.chunks_exact(40).enumerate() {
@@ -252,7 +249,7 @@ fn kept_codes_and_their_mass_are_those_of_the_logits() {
 #[test]
 fn no_image_at_all() {
     let prior = PixelCnn::untrained(&small([2, 2]), 0).unwrap();
-    let sampling = Sampling { transform: &Softmax, seed: 0, first_image: 0 };
+    let sampling = Sampling { method: Method::SOFTMAX, seed: 0, first_image: 0 };
     assert!(Sampler::new(&prior).sample(&[], &sampling).unwrap().codes.is_empty());
     assert!(prior.sample_by_full_passes(&[], &sampling, 4).unwrap().codes.is_empty());
     assert_eq!(prior.logits(&[], &[]).unwrap().count(), 0);

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use rand_core::TryRng;
-use shafer::{CompressedRows, Logits, Transform, TransformExt, sample_compressed};
+use shafer::{CsrRows, Logits, Method, Threads, sample_csr};
 
 use crate::random::{Purpose, Random};
 use crate::{Error, Result};
@@ -13,9 +13,9 @@ use crate::{Error, Result};
 /// The random number of a position is a function of the seed, the number of its image and the position:
 /// an image has the same codes in any batch, on any number of threads.
 #[derive(Clone, Copy, Debug)]
-pub struct Sampling<'a> {
+pub struct Sampling {
     /// From logits to the distribution of a position.
-    pub transform: &'a dyn Transform,
+    pub method: Method,
     /// The seed of all images.
     pub seed: u64,
     /// The number of the first image of the batch; the others follow.
@@ -27,7 +27,7 @@ pub struct Sampling<'a> {
 pub struct Samples {
     /// The codes.
     pub codes: Vec<u16>,
-    /// The number of codes that the transform kept.
+    /// The number of codes that the method kept.
     pub kept: Vec<u32>,
     /// Their probability under softmax.
     pub mass: Vec<f32>,
@@ -50,11 +50,11 @@ impl Samples {
 /// Draws a code for each row of logits: those of the images of a batch at one position. The results are
 /// written at that position of each grid.
 pub(super) fn draw(
-    sampling: &Sampling<'_>,
+    sampling: &Sampling,
     logits: &[f32],
     codes: usize,
     position: usize,
-    rows: &mut CompressedRows<f32>,
+    rows: &mut CsrRows<f32>,
     samples: &mut Samples,
 ) -> Result<()> {
     let images = logits.len() / codes;
@@ -63,13 +63,13 @@ pub(super) fn draw(
         Error::data("logits", format!("the weights give bad ones at position {position}: {error}"))
     };
     let input = Logits::rows(logits, codes).map_err(broken)?;
-    sampling.transform.compressed_into(&input, rows).map_err(broken)?;
+    sampling.method.csr_into(&input, Threads::One, rows).map_err(broken)?;
     for (image, ((kept, values), logits)) in rows.iter().zip(logits.chunks_exact(codes)).enumerate()
     {
         let number = u64::from(sampling.first_image) + image as u64;
         let stream = number << 32 | position as u64;
         let mut random = Word(Random::new(sampling.seed, Purpose::Sample, stream));
-        let code = sample_compressed(kept, values, &mut random).map_err(broken)?;
+        let code = sample_csr(kept, values, &mut random).map_err(broken)?;
         let at = image * positions + position;
         samples.codes[at] = code as u16;
         samples.kept[at] = kept.len() as u32;

@@ -1,6 +1,6 @@
 //! Sampling with a pass over the whole grid for every position: the reference of [`Sampler`](super::Sampler).
 
-use shafer::CompressedRows;
+use shafer::CsrRows;
 
 use super::draw::{Samples, Sampling, draw};
 use super::model::PixelCnn;
@@ -15,7 +15,7 @@ impl PixelCnn {
     pub fn sample_by_full_passes(
         &self,
         classes: &[u16],
-        sampling: &Sampling<'_>,
+        sampling: &Sampling,
         positions: usize,
     ) -> Result<Samples> {
         let config = self.config();
@@ -25,7 +25,7 @@ impl PixelCnn {
         if classes.is_empty() {
             return Ok(samples);
         }
-        let mut compressed = CompressedRows::new();
+        let mut compressed = CsrRows::new();
         for position in 0..positions.min(all) {
             let logits = self.pass(&samples.codes, classes);
             let at_position: Vec<f32> = logits

@@ -6,7 +6,7 @@
 //! bit (see `product.rs`), and so are the codes.
 
 use rayon::prelude::*;
-use shafer::CompressedRows;
+use shafer::CsrRows;
 
 use super::config::PixelCnnConfig;
 use super::cpu::{Images, gate_rows};
@@ -21,7 +21,7 @@ use crate::{Error, Result};
 /// every position, and to the same codes.
 ///
 /// ```
-/// use shafer::{Evidential, Softmax};
+/// use shafer::Method;
 /// use shafer_nets::pixel_cnn::{PixelCnn, PixelCnnConfig, Sampler, Sampling};
 ///
 /// let config = PixelCnnConfig {
@@ -34,8 +34,7 @@ use crate::{Error, Result};
 /// };
 /// let prior = PixelCnn::untrained(&config, 7)?;
 /// let sampler = Sampler::new(&prior);
-/// let evidential = Evidential::default();
-/// let sampling = Sampling { transform: &evidential, seed: 3, first_image: 0 };
+/// let sampling = Sampling { method: Method::EVIDENTIAL, seed: 3, first_image: 0 };
 /// let samples = sampler.sample(&[0, 0, 1], &sampling)?;
 /// assert_eq!(samples.codes.len(), 3 * 16);
 /// assert!(samples.kept.iter().all(|&kept| kept < 20));
@@ -44,7 +43,7 @@ use crate::{Error, Result};
 /// let last = sampler.sample(&[1], &Sampling { first_image: 2, ..sampling })?;
 /// assert_eq!(last.codes, samples.codes[2 * 16..]);
 ///
-/// let dense = sampler.sample(&[0], &Sampling { transform: &Softmax, ..sampling })?;
+/// let dense = sampler.sample(&[0], &Sampling { method: Method::SOFTMAX, ..sampling })?;
 /// assert!(dense.kept.iter().all(|&kept| kept == 20));
 /// # Ok::<(), shafer_nets::Error>(())
 /// ```
@@ -93,7 +92,7 @@ impl Sampler {
     }
 
     /// One image for each class, on the threads of the current `rayon` pool.
-    pub fn sample(&self, classes: &[u16], sampling: &Sampling<'_>) -> Result<Samples> {
+    pub fn sample(&self, classes: &[u16], sampling: &Sampling) -> Result<Samples> {
         self.config.check_classes(classes)?;
         let last =
             u32::try_from(classes.len()).ok().and_then(|n| sampling.first_image.checked_add(n));
@@ -175,11 +174,11 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn sample(mut self, sampling: &Sampling<'_>) -> Result<Samples> {
+    fn sample(mut self, sampling: &Sampling) -> Result<Samples> {
         let PixelCnnConfig { latent: [rows, columns], codes, width, .. } = self.sampler.config;
         let positions = rows * columns;
         let mut samples = Samples::with_positions(self.classes.len() * positions);
-        let mut compressed = CompressedRows::new();
+        let mut compressed = CsrRows::new();
         for row in 0..rows {
             self.begin_row(row);
             for column in 0..columns {

@@ -293,10 +293,12 @@ impl Method {
             p.fill(Default::default());
             up.fill(Default::default());
             let pointers = &probabilities.indptr()[row..row + 2];
-            for entry in pointers[0] as usize..pointers[1] as usize {
-                let class = probabilities.indices()[entry] as usize;
-                p[class] = probabilities.values()[entry].widen();
-                up[class] = upstream[entry].widen();
+            let entries = pointers[0] as usize..pointers[1] as usize;
+            let kept = probabilities.indices()[entries.clone()].iter();
+            let values = probabilities.values()[entries.clone()].iter().zip(&upstream[entries]);
+            for (&class, (value, gradient)) in kept.zip(values) {
+                p[class as usize] = value.widen();
+                up[class as usize] = gradient.widen();
             }
         })
     }
