@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(&weights, prior.to_safetensors(Precision::Single)?)?;
     let sampler = Sampler::new(&prior);
     let evidential = Evidential::default();
-    let sampling = Sampling { transform: &evidential, seed: 1, first_image: 0 };
+    let sampling = Sampling { transform: &evidential, seed: 1, first_image: 0, mask: None };
     let classes: Vec<u16> = (0..IMAGES as u16).collect();
 
     let (mut fast, mut full, mut samples) = (f64::MAX, f64::MAX, Samples::default());

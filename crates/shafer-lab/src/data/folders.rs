@@ -9,6 +9,16 @@ pub(crate) fn folders(data_dir: Option<&Path>) -> Vec<PathBuf> {
     ordered(data_dir, |name| std::env::var_os(name), std::env::home_dir())
 }
 
+/// The folder for decoded images, so that archives and JPEG files are decoded once; none without a cache folder.
+pub(crate) fn decoded_folder() -> Option<PathBuf> {
+    let last = ordered(
+        None,
+        |name| (name == "XDG_CACHE_HOME").then(|| std::env::var_os(name))?,
+        std::env::home_dir(),
+    );
+    last.into_iter().last().map(|cache| cache.join("decoded"))
+}
+
 fn ordered(
     data_dir: Option<&Path>,
     variable: impl Fn(&str) -> Option<OsString>,

@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use shafer_data::dataset::{Set, set, sets};
 
-pub(crate) use self::folders::folders;
+pub(crate) use self::folders::{decoded_folder, folders};
 use crate::cli::{Cli, Data, DataAction};
 use crate::commands::{print, print_json};
 use crate::interrupt;

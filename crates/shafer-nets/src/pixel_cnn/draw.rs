@@ -1,5 +1,6 @@
 //! From the logits of a position to a code.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use rand_core::TryRng;
@@ -20,6 +21,31 @@ pub struct Sampling<'a> {
     pub seed: u64,
     /// The number of the first image of the batch; the others follow.
     pub first_image: u32,
+    /// For each code whether it takes part; all do if this is `None`. The others have probability 0, as if
+    /// their logits were minus infinity.
+    pub mask: Option<&'a [bool]>,
+}
+
+impl Sampling<'_> {
+    /// Rows of logits without the codes that take no part.
+    fn masked<'l>(&self, logits: &'l [f32], codes: usize) -> Result<Cow<'l, [f32]>> {
+        let Some(mask) = self.mask else { return Ok(Cow::Borrowed(logits)) };
+        if mask.len() != codes || !mask.contains(&true) {
+            let problem = format!(
+                "must have {codes} values, at least one of them true, but has {}, of which {} are true",
+                mask.len(),
+                mask.iter().filter(|&&takes_part| takes_part).count(),
+            );
+            return Err(Error::data("mask", problem));
+        }
+        let mut masked = logits.to_vec();
+        for (logit, &takes_part) in masked.iter_mut().zip(mask.iter().cycle()) {
+            if !takes_part {
+                *logit = f32::NEG_INFINITY;
+            }
+        }
+        Ok(Cow::Owned(masked))
+    }
 }
 
 /// Grids of codes, one after the other, each row by row; and what was kept at each position.
@@ -62,7 +88,8 @@ pub(super) fn draw(
     let broken = |error: shafer::Error| {
         Error::data("logits", format!("the weights give bad ones at position {position}: {error}"))
     };
-    let input = Logits::rows(logits, codes).map_err(broken)?;
+    let masked = sampling.masked(logits, codes)?;
+    let input = Logits::rows(&masked, codes).map_err(broken)?;
     sampling.transform.compressed_into(&input, rows).map_err(broken)?;
     for (image, ((kept, values), logits)) in rows.iter().zip(logits.chunks_exact(codes)).enumerate()
     {

@@ -35,7 +35,7 @@ use crate::{Error, Result};
 /// let prior = PixelCnn::untrained(&config, 7)?;
 /// let sampler = Sampler::new(&prior);
 /// let evidential = Evidential::default();
-/// let sampling = Sampling { transform: &evidential, seed: 3, first_image: 0 };
+/// let sampling = Sampling { transform: &evidential, seed: 3, first_image: 0, mask: None };
 /// let samples = sampler.sample(&[0, 0, 1], &sampling)?;
 /// assert_eq!(samples.codes.len(), 3 * 16);
 /// assert!(samples.kept.iter().all(|&kept| kept < 20));
