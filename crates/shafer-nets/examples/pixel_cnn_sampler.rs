@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let prior = PixelCnn::untrained(&config, 0)?;
     std::fs::write(&weights, prior.to_safetensors(Precision::Single)?)?;
     let sampler = Sampler::new(&prior);
-    let sampling = Sampling { method: Method::EVIDENTIAL, seed: 1, first_image: 0 };
+    let sampling = Sampling { method: Method::EVIDENTIAL, seed: 1, first_image: 0, mask: None };
     let classes: Vec<u16> = (0..IMAGES as u16).collect();
 
     let (mut fast, mut full, mut samples) = (f64::MAX, f64::MAX, Samples::default());
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn by_full_passes(
     prior: &PixelCnn,
     classes: &[u16],
-    sampling: Sampling,
+    sampling: Sampling<'_>,
     positions: usize,
 ) -> Result<Vec<u16>, shafer_nets::Error> {
     let share = classes.len().div_ceil(rayon::current_num_threads());

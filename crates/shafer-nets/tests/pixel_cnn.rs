@@ -178,8 +178,8 @@ fn the_sampler_draws_the_codes_of_full_passes() {
         let prior = PixelCnn::untrained(&config, 3).unwrap();
         let sampler = Sampler::new(&prior);
         for method in methods {
-            for seed in 0..2 {
-                let sampling = Sampling { method, seed, first_image: 7 };
+            for seed in 0..3 {
+                let sampling = Sampling { method, seed, first_image: 7, mask: None };
                 let found = sampler.sample(&classes, &sampling).unwrap();
                 let expected =
                     prior.sample_by_full_passes(&classes, &sampling, usize::MAX).unwrap();
@@ -195,7 +195,7 @@ fn the_sampler_draws_the_codes_of_full_passes_on_16_x_16() {
     let prior = PixelCnn::untrained(&config, 4).unwrap();
     let sampler = Sampler::new(&prior);
     for method in [Method::SOFTMAX, Method::EVIDENTIAL] {
-        let sampling = Sampling { method, seed: 5, first_image: 0 };
+        let sampling = Sampling { method, seed: 5, first_image: 0, mask: None };
         let found = sampler.sample(&[0, 2], &sampling).unwrap();
         assert_eq!(found, prior.sample_by_full_passes(&[0, 2], &sampling, 256).unwrap());
         // Images of a few codes would show little.
@@ -212,7 +212,7 @@ fn samples_do_not_depend_on_batches_or_threads() {
     let sampler = Sampler::new(&PixelCnn::untrained(&config, 5).unwrap());
     let classes: Vec<u16> = (0..70).map(|i| i % 3).collect();
     let sample = |classes: &[u16], first_image| {
-        let sampling = Sampling { method: Method::EVIDENTIAL, seed: 9, first_image };
+        let sampling = Sampling { method: Method::EVIDENTIAL, seed: 9, first_image, mask: None };
         sampler.sample(classes, &sampling).unwrap()
     };
     let all = sample(&classes, 0);
@@ -231,7 +231,7 @@ fn samples_do_not_depend_on_batches_or_threads() {
 fn kept_codes_and_their_mass_are_those_of_the_logits() {
     let config = small([4, 4]);
     let prior = PixelCnn::untrained(&config, 6).unwrap();
-    let sampling = Sampling { method: Method::EVIDENTIAL, seed: 1, first_image: 0 };
+    let sampling = Sampling { method: Method::EVIDENTIAL, seed: 1, first_image: 0, mask: None };
     let samples = Sampler::new(&prior).sample(&[2, 1], &sampling).unwrap();
     let logits: Vec<f32> = prior.logits(&samples.codes, &[2, 1]).unwrap().flatten().collect();
     for (position, logits) in logits.chunks_exact(40).enumerate() {
@@ -249,7 +249,7 @@ fn kept_codes_and_their_mass_are_those_of_the_logits() {
 #[test]
 fn no_image_at_all() {
     let prior = PixelCnn::untrained(&small([2, 2]), 0).unwrap();
-    let sampling = Sampling { method: Method::SOFTMAX, seed: 0, first_image: 0 };
+    let sampling = Sampling { method: Method::SOFTMAX, seed: 0, first_image: 0, mask: None };
     assert!(Sampler::new(&prior).sample(&[], &sampling).unwrap().codes.is_empty());
     assert!(prior.sample_by_full_passes(&[], &sampling, 4).unwrap().codes.is_empty());
     assert_eq!(prior.logits(&[], &[]).unwrap().count(), 0);
@@ -284,4 +284,27 @@ fn files_come_back_and_bad_ones_are_errors() {
     assert!(!other.is_empty());
     let prior = PixelCnn::untrained(&PixelCnnConfig { layers: 0, ..config }, 0);
     assert_eq!(prior.unwrap_err().to_string(), "layers must be from 1 to 65536, but is 0");
+}
+
+#[test]
+fn masked_codes_are_never_drawn() {
+    let config = small([4, 4]);
+    let sampler = Sampler::new(&PixelCnn::untrained(&config, 6).unwrap());
+    let mask: Vec<bool> = (0..40).map(|code| code % 5 == 3).collect();
+    let sampling = Sampling { method: Method::SOFTMAX, seed: 1, first_image: 0, mask: Some(&mask) };
+    let classes: Vec<u16> = (0..30).map(|i| i % 3).collect();
+    let samples = sampler.sample(&classes, &sampling).unwrap();
+    assert!(samples.codes.iter().all(|code| code % 5 == 3));
+    assert!(samples.kept.iter().all(|&kept| kept == 8));
+    assert!(samples.mass.iter().all(|&mass| mass < 0.5));
+    let fewer =
+        sampler.sample(&classes, &Sampling { method: Method::EVIDENTIAL, ..sampling }).unwrap();
+    assert!(fewer.kept.iter().all(|&kept| kept < 8));
+    for mask in [&[true; 39][..], &[false; 40]] {
+        let error = sampler.sample(&[0], &Sampling { mask: Some(mask), ..sampling }).unwrap_err();
+        assert!(
+            error.to_string().starts_with("mask: must have 40 values, at least one"),
+            "{error}"
+        );
+    }
 }

@@ -20,7 +20,6 @@ fn ordered(
 }
 
 /// The folder for decoded images, which are derived data: always in the user's cache.
-#[allow(dead_code, reason = "for experiments with colour images")]
 pub(crate) fn decoded_images() -> Option<PathBuf> {
     let cache = cache(|name| std::env::var_os(name), std::env::home_dir());
     cache.map(|cache| cache.join("decoded"))

@@ -13,9 +13,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use shafer_data::dataset::{ColourSource, Set, set, sets};
 
-#[allow(unused_imports, reason = "for experiments with colour images")]
-pub(crate) use self::folders::decoded_images;
-pub(crate) use self::folders::folders;
+pub(crate) use self::folders::{decoded_images, folders};
 use crate::cli::{Cli, Data, DataAction};
 use crate::commands::{print, print_json};
 use crate::interrupt;

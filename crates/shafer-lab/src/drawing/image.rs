@@ -42,7 +42,6 @@ impl Image {
     }
 
     /// A colour image of rows of `width` pixels.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for experiments with colour images"))]
     pub(crate) fn rgb(width: usize, bytes: Vec<u8>) -> Result<Self> {
         Self::new(width, 3, bytes)
     }

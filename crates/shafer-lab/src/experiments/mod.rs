@@ -17,6 +17,7 @@ pub(crate) mod statistics;
 #[cfg(test)]
 mod tests;
 mod training;
+mod vqvae;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ use self::runner::{Handle, Run, Task};
 
 /// Every experiment.
 pub(crate) const ALL: &[Entry] =
-    &[images::MNIST, images::FASHION, images::NOTMNIST, pedestrians::BEHAVIOUR];
+    &[images::MNIST, images::FASHION, images::NOTMNIST, pedestrians::BEHAVIOUR, vqvae::VQVAE];
 
 /// An experiment: from data to results.
 pub(crate) trait Experiment {

@@ -15,6 +15,11 @@ pub(crate) struct Preset {
     pub(crate) text: &'static str,
 }
 
+/// A key of a preset: another preset, whose values it changes.
+const BASED_ON: &str = "based_on";
+/// A table of a preset: for each value of `data_set`, the values that differ from those for the others.
+const BY_DATA_SET: &str = "for";
+
 pub(crate) const PAPER: &str = "As in the paper";
 pub(crate) const QUICK: &str = "A small version, in minutes";
 pub(crate) const SMOKE: &str = "Does everything run? Seconds; the numbers mean nothing";
@@ -54,9 +59,27 @@ pub(crate) fn configured<T: DeserializeOwned>(
         bail!("--preset {preset}: {} has none; choose from {names}", experiment.name);
     };
     let mut table: Table = presets[0].text.parse()?;
-    merge(&mut table, preset.text.parse()?);
+    let own: Table = preset.text.parse()?;
+    if let Some(base) = own.get(BASED_ON).and_then(Value::as_str) {
+        let base = presets.iter().find(|preset| preset.name == base);
+        merge(
+            &mut table,
+            base.with_context(|| format!("{BASED_ON} names no preset"))?.text.parse()?,
+        );
+    }
+    merge(&mut table, own);
+    table.remove(BASED_ON);
+    let changes = changes.iter().map(|change| parse_change(change)).collect::<Result<Vec<_>>>()?;
+    if let Some(Value::Table(mut by_data_set)) = table.remove(BY_DATA_SET) {
+        let chosen = changes.iter().rev().chain([&table]).find_map(|table| table.get("data_set"));
+        if let Some(Value::Table(values)) =
+            chosen.and_then(Value::as_str).and_then(|name| by_data_set.remove(name))
+        {
+            merge(&mut table, values);
+        }
+    }
     for change in changes {
-        merge(&mut table, parse_change(change)?);
+        merge(&mut table, change);
     }
     if let Some(seeds) = seeds {
         table.insert("seeds".to_owned(), Value::Integer(seeds.try_into()?));

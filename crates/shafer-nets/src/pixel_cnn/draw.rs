@@ -1,5 +1,6 @@
 //! From the logits of a position to a code.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use rand_core::TryRng;
@@ -13,13 +14,38 @@ use crate::{Error, Result};
 /// The random number of a position is a function of the seed, the number of its image and the position:
 /// an image has the same codes in any batch, on any number of threads.
 #[derive(Clone, Copy, Debug)]
-pub struct Sampling {
+pub struct Sampling<'a> {
     /// From logits to the distribution of a position.
     pub method: Method,
     /// The seed of all images.
     pub seed: u64,
     /// The number of the first image of the batch; the others follow.
     pub first_image: u32,
+    /// For each code whether it takes part; all do if this is `None`. The others have probability 0, as if
+    /// their logits were minus infinity.
+    pub mask: Option<&'a [bool]>,
+}
+
+impl Sampling<'_> {
+    /// Rows of logits without the codes that take no part.
+    fn masked<'l>(&self, logits: &'l [f32], codes: usize) -> Result<Cow<'l, [f32]>> {
+        let Some(mask) = self.mask else { return Ok(Cow::Borrowed(logits)) };
+        if mask.len() != codes || !mask.contains(&true) {
+            let problem = format!(
+                "must have {codes} values, at least one of them true, but has {}, of which {} are true",
+                mask.len(),
+                mask.iter().filter(|&&takes_part| takes_part).count(),
+            );
+            return Err(Error::data("mask", problem));
+        }
+        let mut masked = logits.to_vec();
+        for (logit, &takes_part) in masked.iter_mut().zip(mask.iter().cycle()) {
+            if !takes_part {
+                *logit = f32::NEG_INFINITY;
+            }
+        }
+        Ok(Cow::Owned(masked))
+    }
 }
 
 /// Grids of codes, one after the other, each row by row; and what was kept at each position.
@@ -50,7 +76,7 @@ impl Samples {
 /// Draws a code for each row of logits: those of the images of a batch at one position. The results are
 /// written at that position of each grid.
 pub(super) fn draw(
-    sampling: &Sampling,
+    sampling: &Sampling<'_>,
     logits: &[f32],
     codes: usize,
     position: usize,
@@ -62,7 +88,8 @@ pub(super) fn draw(
     let broken = |error: shafer::Error| {
         Error::data("logits", format!("the weights give bad ones at position {position}: {error}"))
     };
-    let input = Logits::rows(logits, codes).map_err(broken)?;
+    let masked = sampling.masked(logits, codes)?;
+    let input = Logits::rows(&masked, codes).map_err(broken)?;
     sampling.method.csr_into(&input, Threads::One, rows).map_err(broken)?;
     for (image, ((kept, values), logits)) in rows.iter().zip(logits.chunks_exact(codes)).enumerate()
     {

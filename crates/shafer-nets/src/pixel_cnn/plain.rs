@@ -15,7 +15,7 @@ impl PixelCnn {
     pub fn sample_by_full_passes(
         &self,
         classes: &[u16],
-        sampling: &Sampling,
+        sampling: &Sampling<'_>,
         positions: usize,
     ) -> Result<Samples> {
         let config = self.config();

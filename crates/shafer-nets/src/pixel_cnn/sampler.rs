@@ -34,7 +34,7 @@ use crate::{Error, Result};
 /// };
 /// let prior = PixelCnn::untrained(&config, 7)?;
 /// let sampler = Sampler::new(&prior);
-/// let sampling = Sampling { method: Method::EVIDENTIAL, seed: 3, first_image: 0 };
+/// let sampling = Sampling { method: Method::EVIDENTIAL, seed: 3, first_image: 0, mask: None };
 /// let samples = sampler.sample(&[0, 0, 1], &sampling)?;
 /// assert_eq!(samples.codes.len(), 3 * 16);
 /// assert!(samples.kept.iter().all(|&kept| kept < 20));
@@ -92,7 +92,7 @@ impl Sampler {
     }
 
     /// One image for each class, on the threads of the current `rayon` pool.
-    pub fn sample(&self, classes: &[u16], sampling: &Sampling) -> Result<Samples> {
+    pub fn sample(&self, classes: &[u16], sampling: &Sampling<'_>) -> Result<Samples> {
         self.config.check_classes(classes)?;
         let last =
             u32::try_from(classes.len()).ok().and_then(|n| sampling.first_image.checked_add(n));
@@ -174,7 +174,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn sample(mut self, sampling: &Sampling) -> Result<Samples> {
+    fn sample(mut self, sampling: &Sampling<'_>) -> Result<Samples> {
         let PixelCnnConfig { latent: [rows, columns], codes, width, .. } = self.sampler.config;
         let positions = rows * columns;
         let mut samples = Samples::with_positions(self.classes.len() * positions);
