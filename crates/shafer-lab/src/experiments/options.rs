@@ -27,7 +27,7 @@ impl Options {
         let scene = self.scene.map(|scene| ("--scene", &pedestrians::BEHAVIOUR, scene.meaning()));
         let meaning = |(option, of, meaning): (&str, &Entry, Meaning)| {
             if of.name != experiment.name {
-                bail!("{option} is for {}, not for {}", of.name, experiment.name);
+                bail!("{option} applies to {} only, not to {}", of.name, experiment.name);
             }
             Ok(meaning)
         };
