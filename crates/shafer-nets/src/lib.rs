@@ -90,8 +90,8 @@
 //!
 //! # Features
 //!
-//! `gpu` adds the device `gpu`: burn's wgpu backend on Vulkan. It is off by default: 110 more crates, and
-//! 25 minutes of CPU time to compile. `cargo xtask gpu` tests it.
+//! `gpu` adds the device `gpu`: burn's wgpu backend on Vulkan. It is experimental and off by default: 110
+//! more crates, and 25 minutes of CPU time to compile. `cargo xtask gpu` compares it with the CPU.
 
 pub mod behaviour;
 pub mod pixel_cnn;
