@@ -41,8 +41,10 @@ impl Report for VqVaeResults {
         );
         let (machine, seconds) = (&self.machine, self.wall_seconds);
         let made = made(&self.revision, machine, seconds, &self.data_set, &self.config)?;
-        let notes: String =
-            text::notes(self).iter().map(|note| format!("<li>{}</li>", escaped(note))).collect();
+        let mut notes = String::new();
+        for note in text::notes(self) {
+            let _ = write!(notes, "<li>{}</li>", escaped(&note));
+        }
         let body = filled!(
             PAGE,
             &[
@@ -61,9 +63,12 @@ impl Report for VqVaeResults {
 
 /// A table that may be wider than the screen.
 fn table(caption: &str, head: &[&str], rows: &str) -> String {
-    let head: String = head.iter().map(|name| format!(r#"<th scope="col">{name}</th>"#)).collect();
+    let mut cells = String::new();
+    for name in head {
+        let _ = write!(cells, r#"<th scope="col">{name}</th>"#);
+    }
     format!(
-        r#"<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="values"><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>
+        r#"<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="values"><caption>{caption}</caption><thead><tr>{cells}</tr></thead><tbody>
 {rows}</tbody></table></div>
 "#
     )
