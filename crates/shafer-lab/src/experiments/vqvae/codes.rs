@@ -52,14 +52,20 @@ impl Grids {
 
     /// At most this number of grids, evenly spaced.
     pub(super) fn spaced(&self, most: usize) -> Self {
-        let (count, positions) = (self.classes.len(), self.positions());
+        let count = self.classes.len();
         let chosen = most.min(count);
-        let rows = (0..chosen).map(|place| place * count / chosen);
-        let codes = rows.clone().flat_map(|row| &self.codes[row * positions..][..positions]);
-        Self {
-            codes: codes.copied().collect(),
-            classes: rows.map(|row| self.classes[row]).collect(),
-        }
+        let rows: Vec<u32> = (0..chosen).map(|place| (place * count / chosen) as u32).collect();
+        let classes = rows.iter().map(|&row| self.classes[row as usize]).collect();
+        Self { codes: self.of_rows(&rows), classes }
+    }
+
+    /// The codes of these grids.
+    pub(super) fn of_rows(&self, rows: &[u32]) -> Vec<u16> {
+        let positions = self.positions();
+        rows.iter()
+            .flat_map(|&row| &self.codes[row as usize * positions..][..positions])
+            .copied()
+            .collect()
     }
 
     pub(super) fn usage(&self, codes: usize) -> CodeUsage {

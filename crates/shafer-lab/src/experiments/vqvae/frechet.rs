@@ -23,7 +23,9 @@ impl Moments {
         for row in features.chunks_exact(size) {
             mean.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
         }
-        mean.iter_mut().for_each(|sum| *sum /= rows as f64);
+        for sum in &mut mean {
+            *sum /= rows as f64;
+        }
         let mut covariance = vec![0.0; size * size];
         let mut centred = vec![0.0; size];
         for row in features.chunks_exact(size) {
@@ -34,7 +36,9 @@ impl Moments {
                 sums.iter_mut().zip(&centred).for_each(|(sum, y)| *sum += x * y);
             }
         }
-        covariance.iter_mut().for_each(|sum| *sum /= (rows - 1) as f64);
+        for sum in &mut covariance {
+            *sum /= (rows - 1) as f64;
+        }
         Some(Self { mean, covariance })
     }
 

@@ -5,8 +5,13 @@ use serde::{Deserialize, Serialize};
 use shafer_nets::vqvae::VqVae;
 use shafer_nets::wide_residual::WideResidual;
 
+use super::codes::Grids;
 use super::frechet::Moments;
-use crate::experiments::Handle;
+use super::pictures::Pictures;
+use super::results::{REAL, RECONSTRUCTED};
+use super::samples::Sampled;
+use crate::experiments::methods::MethodName;
+use crate::experiments::{Handle, Run, Task};
 use crate::interrupt;
 
 /// Images of all classes, judged.
@@ -38,39 +43,83 @@ pub(super) struct Share {
     pub(super) se: f64,
 }
 
-impl Judged {
-    /// Judges the images of every class in turn; `images` gives those of a class. Distances are between the first
-    /// `compared` images of a class.
-    pub(super) fn of(
-        classifier: &WideResidual,
-        classes: usize,
-        compared: usize,
-        handle: &Handle<'_>,
-        images: impl Fn(usize) -> Result<Vec<f32>>,
-    ) -> Result<Self> {
+/// Images that are judged.
+enum Source<'a> {
+    /// Held-out images.
+    Real,
+    /// Held-out images, encoded and decoded.
+    Reconstructed,
+    Sampled(&'a Sampled),
+}
+
+/// The stage that judges images.
+pub(super) struct Judge<'a> {
+    pub(super) classifier: &'a WideResidual,
+    pub(super) vqvae: &'a VqVae,
+    pub(super) held_out: &'a Pictures,
+    pub(super) grids: &'a Grids,
+    /// The rows of the held-out images of each class.
+    pub(super) by_class: &'a [Vec<u32>],
+    /// The images of each class whose distances are measured.
+    pub(super) compared: usize,
+}
+
+impl Judge<'_> {
+    /// Judges the real images, then those that each method sampled.
+    pub(super) fn judge(
+        &self,
+        methods: &[MethodName],
+        sampled: &[Sampled],
+        run: &Run<'_>,
+    ) -> Result<Vec<(String, Judged)>> {
+        let mut sources = vec![(REAL, Source::Real), (RECONSTRUCTED, Source::Reconstructed)];
+        let of_methods = sampled.iter().map(Source::Sampled);
+        sources.extend(methods.iter().map(|method| method.name.as_str()).zip(of_methods));
+        let mut tasks = Vec::new();
+        for (name, source) in &sources {
+            let judge = move |handle: &Handle<'_>| self.judge_all(source, handle);
+            let size = match source {
+                Source::Real | Source::Reconstructed => self.held_out.len(),
+                Source::Sampled(sampled) => sampled.images(self.grids.positions()),
+            };
+            tasks.push(Task { name: format!("judged.{name}"), size: size as u64, run: judge });
+        }
+        let judged = run.sequential("judging images", "images", &tasks)?;
+        Ok(sources.iter().map(|(name, _)| (*name).to_owned()).zip(judged).collect())
+    }
+
+    fn judge_all(&self, source: &Source<'_>, handle: &Handle<'_>) -> Result<Judged> {
+        let classifier = self.classifier.clone().to(handle.device());
+        let vqvae = self.vqvae.clone().to(handle.device());
         let [rows, columns] = classifier.config().image;
-        let (mut features, mut judged_classes) = (Vec::new(), Vec::new());
-        for class in 0..classes {
+        let (mut features, mut classes) = (Vec::new(), Vec::new());
+        for (class, held_out) in self.by_class.iter().enumerate() {
             interrupt::check()?;
-            let images = images(class)?;
+            let images = match source {
+                Source::Real => self.held_out.pixels(0, held_out),
+                Source::Reconstructed => vqvae.decode(&self.grids.of_rows(held_out))?,
+                Source::Sampled(sampled) => vqvae.decode(sampled.codes(class))?,
+            };
             let judged = classifier.judge(&images)?;
             let labels = vec![class as u16; judged.len()];
             let hits = |top| -> Result<u64> {
                 Ok(judged.hits(&labels, top)?.into_iter().filter(|&hit| hit).count() as u64)
             };
-            judged_classes.push(JudgedClass {
+            classes.push(JudgedClass {
                 images: judged.len() as u64,
                 top1: hits(1)?,
                 top5: hits(5)?,
-                diversity: diversity(&images, 3 * rows * columns, compared),
+                diversity: diversity(&images, 3 * rows * columns, self.compared),
             });
             features.extend_from_slice(judged.features());
             handle.advance(judged.len() as u64);
         }
         let moments = Moments::of(&features, classifier.config().features());
-        Ok(Self { classes: judged_classes, moments })
+        Ok(Judged { classes, moments })
     }
+}
 
+impl Judged {
     pub(super) fn top1(&self) -> Share {
         self.share(|class| class.top1)
     }
@@ -105,11 +154,6 @@ fn diversity(images: &[f32], size: usize, compared: usize) -> Option<f64> {
         }
     }
     (pairs > 0).then(|| sum / pairs as f64)
-}
-
-/// The images of grids of codes, on the device of a job.
-pub(super) fn decode(vqvae: &VqVae, codes: &[u16], handle: &Handle<'_>) -> Result<Vec<f32>> {
-    Ok(vqvae.clone().to(handle.device()).decode(codes)?)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! sparsifies the prior's distribution at every position. A classifier judges whether the sampled images still show
 //! their class, and held-out grids tell what each method keeps and what it drops.
 
+mod aggregate;
 mod candidates;
 mod codes;
 mod config;
@@ -29,28 +30,24 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
-use shafer_data::Column;
 use shafer_data::dataset::{ColourImages, Set, Split, stratified};
 use shafer_nets::pixel_cnn::PixelCnn;
 use shafer_nets::wide_residual::WideResidual;
 
+use self::aggregate::Measured;
 use self::codes::encode;
 use self::config::Config;
 pub(super) use self::config::DataChoice;
-use self::judge::{Judged, decode};
-use self::kept::Kept;
+use self::judge::{Judge, Judged};
 use self::pictures::Pictures;
-use self::results::{
-    ByMethod, Codebook, KeptSummary, REAL, RECONSTRUCTED, Trainings, VqVaeResults,
-};
-use self::samples::Sampled;
+use self::results::{ByMethod, Codebook, Trainings, VqVaeResults};
 use self::train::{ClassifierTraining, PriorTraining, VqVaeTraining};
 use super::methods::MethodName;
 use super::preset::{SMOKE, presets};
 use super::report::{Results as _, VERSION};
 use super::{Columns, Entry, Experiment, Handle, Run, Task};
 use crate::data::decoded_images;
-use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
+use crate::method::{EVIDENTIAL, SPARSEMAX};
 
 pub(super) const VQVAE: Entry = Entry::new::<VqVaeExperiment>(
     "vqvae",
@@ -138,55 +135,23 @@ impl Experiment for VqVaeExperiment {
         let kept = kept::on_held_out(&prior, &held_out_grids, &all, &seen, run)?;
         let sampled = samples::sample(config, classes.len(), &prior, &candidates, &seen, run)?;
 
-        // Held-out images first: the others are compared with them.
-        let by_class = held_out.by_class(classes.len());
-        let positions = held_out_grids.positions();
-        let pixels_of = |class: usize, _: &Handle<'_>| Ok(held_out.pixels(0, &by_class[class]));
-        let reconstruction_of = |class: usize, handle: &Handle<'_>| {
-            let grid = |&row: &u32| &held_out_grids.codes[row as usize * positions..][..positions];
-            let codes: Vec<u16> = by_class[class].iter().flat_map(grid).copied().collect();
-            decode(&vqvae, &codes, handle)
+        let judge = Judge {
+            classifier: &classifier,
+            vqvae: &vqvae,
+            held_out: &held_out,
+            grids: &held_out_grids,
+            by_class: &held_out.by_class(classes.len()),
+            compared: config.samples,
         };
-        let sample_of = |of: &Sampled, class: usize, handle: &Handle<'_>| {
-            decode(&vqvae, of.codes(class), handle)
-        };
-        type Source<'a> = Box<dyn Fn(usize, &Handle<'_>) -> Result<Vec<f32>> + Sync + 'a>;
-        let mut sources: Vec<(&str, u64, Source<'_>)> = vec![
-            (REAL, held_out.len() as u64, Box::new(pixels_of)),
-            (RECONSTRUCTED, held_out.len() as u64, Box::new(reconstruction_of)),
-        ];
-        for (method, sampled) in methods.iter().zip(&sampled) {
-            let images = (config.samples * classes.len()) as u64;
-            let source = move |class: usize, handle: &Handle<'_>| sample_of(sampled, class, handle);
-            sources.push((&method.name, images, Box::new(source)));
-        }
-        let mut tasks = Vec::new();
-        for (name, size, source) in &sources {
-            let (classifier, count) = (&classifier, classes.len());
-            let judge = move |handle: &Handle<'_>| -> Result<Judged> {
-                let on_device = classifier.clone().to(handle.device());
-                Judged::of(&on_device, count, config.samples, handle, |class| source(class, handle))
-            };
-            tasks.push(Task { name: format!("judged.{name}"), size: *size, run: judge });
-        }
-        let judged = run.sequential("judging images", "images", &tasks)?;
-        let distances =
-            frechet_distances(&judged, &sources.iter().map(|s| s.0).collect::<Vec<_>>(), run)?;
+        let judged = judge.judge(&methods, &sampled, run)?;
+        let frechet = frechet_distances(&judged, run)?;
 
-        let judged: Vec<(&str, &Judged)> = sources.iter().map(|s| s.0).zip(&judged).collect();
-        let table = table(&judged, classes);
-        let number = |of: fn(&Judged) -> f64| -> ByMethod<f64> {
-            judged.iter().map(|(name, judged)| ((*name).to_owned(), of(judged))).collect()
-        };
-        let diversity = judged
-            .iter()
-            .filter_map(|(name, judged)| Some(((*name).to_owned(), judged.diversity()?)))
-            .collect();
-        let maps = methods.iter().zip(&kept);
-        let codes = config.vqvae.codes;
-        let summaries = methods.iter().zip(kept.iter().zip(&sampled));
         let pictures =
             samples::pictures(config, &held_out, &held_out_grids, &vqvae, &methods, &sampled)?;
+        let measured =
+            Measured { methods: &methods, kept: &kept, sampled: &sampled, judged: &judged };
+        let codebook =
+            Codebook { codes: seen.len(), used: usage.used(), perplexity: usage.perplexity() };
         let origin = run.origin()?;
         let results = VqVaeResults {
             version: VERSION,
@@ -201,31 +166,24 @@ impl Experiment for VqVaeExperiment {
             revision: origin.revision,
             machine: origin.machine,
             config: origin.config,
-            accuracy: number(|judged| judged.top1().share),
-            accuracy_se: number(|judged| judged.top1().se),
-            top5: number(|judged| judged.top5().share),
-            top5_se: number(|judged| judged.top5().se),
-            diversity,
-            frechet: distances,
-            kept: summaries
-                .map(|(m, (kept, sampled))| {
-                    (m.name.clone(), summary(kept, sampled, codes, usage.used()))
-                })
-                .collect(),
-            codebook: Codebook { codes, used: usage.used(), perplexity: usage.perplexity() },
+            accuracy: measured.of_images(|judged| Some(judged.top1().share)),
+            accuracy_se: measured.of_images(|judged| Some(judged.top1().se)),
+            top5: measured.of_images(|judged| Some(judged.top5().share)),
+            top5_se: measured.of_images(|judged| Some(judged.top5().se)),
+            diversity: measured.of_images(Judged::diversity),
+            frechet,
+            kept: measured.kept(&codebook),
+            codebook,
             trainings: Trainings {
                 vqvae: vqvae_training,
                 prior: prior_training,
                 classifier: classifier_training,
             },
-            maps: maps
-                .filter(|(method, _)| [SOFTMAX, SPARSEMAX, EVIDENTIAL].contains(&&*method.name))
-                .map(|(method, kept)| (method.name.clone(), kept.map()))
-                .collect(),
+            maps: measured.maps(),
             pictures,
-            methods,
+            methods: methods.clone(),
         };
-        Ok((results, table))
+        Ok((results, measured.table(classes)))
     }
 }
 
@@ -254,63 +212,17 @@ fn shared(images: ColourImages, config: &Config) -> Result<ColourImages> {
     }
 }
 
-/// The distances of all images to the real ones, by the names of their sources.
-fn frechet_distances(judged: &[Judged], names: &[&str], run: &Run<'_>) -> Result<ByMethod<f64>> {
-    let Some(real) = judged.first().and_then(|real| real.moments.as_ref()) else {
-        return Ok(ByMethod::new());
-    };
-    let named = names.iter().zip(judged).skip(1);
-    let (names, tasks): (Vec<&str>, Vec<_>) = named
-        .filter_map(|(&name, judged)| Some((name, judged.moments.as_ref()?)))
-        .map(|(name, moments)| {
-            let distance = move |_: &Handle<'_>| moments.distance(real);
-            (name, Task { name: format!("frechet.{name}"), size: 1, run: distance })
-        })
-        .unzip();
+/// The distances of all images to the first ones, which are real.
+fn frechet_distances(judged: &[(String, Judged)], run: &Run<'_>) -> Result<ByMethod<f64>> {
+    let mut moments =
+        judged.iter().filter_map(|(name, judged)| Some((name, judged.moments.as_ref()?)));
+    let Some((_, real)) = moments.next() else { return Ok(ByMethod::new()) };
+    let (mut names, mut tasks) = (Vec::new(), Vec::new());
+    for (name, moments) in moments {
+        let distance = move |_: &Handle<'_>| moments.distance(real);
+        tasks.push(Task { name: format!("frechet.{name}"), size: 1, run: distance });
+        names.push(name.clone());
+    }
     let distances = run.parallel("Fréchet distances", "methods", &tasks)?;
-    Ok(names.into_iter().map(str::to_owned).zip(distances).collect())
-}
-
-fn summary(kept: &Kept, sampled: &Sampled, codes: usize, used: usize) -> KeptSummary {
-    let (mean, max) = (kept.mean(), kept.quantile(1.0));
-    let reduction = |kept: f64| 1.0 - kept / codes as f64;
-    KeptSummary {
-        mean,
-        median: kept.quantile(0.5),
-        p90: kept.quantile(0.9),
-        p99: kept.quantile(0.99),
-        max,
-        reduction_mean: reduction(mean),
-        reduction_max: reduction(max as f64),
-        of_used_mean: mean / used as f64,
-        mass: kept.mass(),
-        missed: kept.missed(),
-        sampled_mean: sampled.kept_mean(),
-        sampled_max: sampled.kept_max(),
-    }
-}
-
-/// A row for each class of each method.
-fn table(judged: &[(&str, &Judged)], classes: &[String]) -> Columns {
-    let (mut method, mut class_name) = (Vec::new(), Vec::new());
-    let (mut images, mut top1, mut top5, mut diversity) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (name, judged) in judged {
-        for (class, judged) in classes.iter().zip(&judged.classes) {
-            method.push((*name).to_owned());
-            class_name.push(class.clone());
-            images.push(judged.images as i64);
-            top1.push(judged.top1 as i64);
-            top5.push(judged.top5 as i64);
-            diversity.push(judged.diversity.unwrap_or(f64::NAN));
-        }
-    }
-    vec![
-        ("method", Column::Words(method)),
-        ("class", Column::Words(class_name)),
-        ("images", Column::Integers(images)),
-        ("top1", Column::Integers(top1)),
-        ("top5", Column::Integers(top5)),
-        ("diversity", Column::Numbers(diversity)),
-    ]
+    Ok(names.into_iter().zip(distances).collect())
 }

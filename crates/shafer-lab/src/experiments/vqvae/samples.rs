@@ -35,6 +35,11 @@ impl Sampled {
         &self.0[class].codes.0
     }
 
+    /// The number of all images, whose grids have this number of positions.
+    pub(super) fn images(&self, positions: usize) -> usize {
+        self.0.iter().map(|class| class.codes.0.len()).sum::<usize>() / positions
+    }
+
     pub(super) fn kept_mean(&self) -> f64 {
         let positions: usize = self.0.iter().map(|class| class.codes.0.len()).sum();
         self.0.iter().map(|class| class.kept).sum::<u64>() as f64 / positions as f64
@@ -121,8 +126,7 @@ pub(super) fn pictures(
     let count = reconstructions.min(held_out.len());
     let rows: Vec<u32> = (0..count).map(|place| (place * held_out.len() / count) as u32).collect();
     let real = images(&held_out.pixels(0, &rows), config.image)?;
-    let grid = |&row: &u32| &held_out_grids.codes[row as usize * positions..][..positions];
-    let codes: Vec<u16> = rows.iter().flat_map(grid).copied().collect();
+    let codes = held_out_grids.of_rows(&rows);
     let reconstructions = real.into_iter().zip(decoded(&codes, count)?);
     Ok(results::Pictures {
         classes: chosen,
