@@ -134,7 +134,7 @@ impl Explainer<'_> {
         }
         Ok(GroupedExplanation {
             row: self.row,
-            method: self.transform.name(),
+            method: self.method.name(),
             joint: self.joint(&kept, groups, best)?,
             groups: explanations,
         })
