@@ -292,11 +292,13 @@ impl Method {
         engine::vjp(self.0, logits, threads, gradient, |row, p, up| {
             p.fill(Default::default());
             up.fill(Default::default());
-            let pointers = &probabilities.indptr()[row..row + 2];
-            for entry in pointers[0] as usize..pointers[1] as usize {
-                let class = probabilities.indices()[entry] as usize;
-                p[class] = probabilities.values()[entry].widen();
-                up[class] = upstream[entry].widen();
+            let Some((classes, values)) = probabilities.row(row) else {
+                unreachable!("there are as many rows as rows of logits");
+            };
+            let upstream = &upstream[probabilities.indptr()[row] as usize..];
+            for ((&class, &value), &gradient) in classes.iter().zip(values).zip(upstream) {
+                p[class as usize] = value.widen();
+                up[class as usize] = gradient.widen();
             }
         })
     }
