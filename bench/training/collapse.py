@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """How many seeds collapse in plain PyTorch: the paper's Fashion-MNIST training, written from its description.
 
-A check of ours by something that shares no line with it. Needs torch and the training set's IDX files, packed
-or not; prints both terms of the loss over each epoch, in nats an image. A posterior that collapses stays near
-389 in the first epoch, others come below 330.
+An independent check of our trainings. Needs torch and the training set's IDX files, gzipped or not. Prints both
+terms of the loss over each epoch, in nats per image. A posterior that collapses stays near 389 in the first epoch,
+others fall below 330.
 """
 
 import argparse

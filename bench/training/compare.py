@@ -86,7 +86,7 @@ def main():
     def median(rounds, name):
         return statistics.median(round[name] for round in rounds)
 
-    # The ratio of each round, because rounds differ more than what is compared does.
+    # Ratios within a round: rounds differ more than the two sides do.
     def ratio(name, peer):
         return statistics.median(a[name] / b[peer] for a, b in zip(ours, torch))
 

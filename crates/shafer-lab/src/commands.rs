@@ -28,7 +28,8 @@ use crate::stream::Rows;
 use crate::terminal::Colours;
 use crate::words::counted;
 use crate::{
-    columns, compare, data, demo, experiments, interrupt, output, predict, sparsify, terminal,
+    columns, compare, data, demo, experiments, interrupt, memory, output, predict, sparsify,
+    terminal,
 };
 
 /// Runs the command.
@@ -290,6 +291,8 @@ fn run_heads(cli: &Cli, arguments: &Heads) -> Result<()> {
 }
 
 fn run_demo(cli: &Cli, out: &Path) -> Result<()> {
+    const NETWORKS: usize = 64 << 20;
+    memory::check(NETWORKS, "the networks of the demo")?;
     let demo = demo::demo(out)?;
     if cli.json {
         print_json(&demo)
@@ -335,6 +338,7 @@ fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
 }
 
 fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
+    const NETWORK: usize = 32 << 20;
     let methods = match &arguments.methods[..] {
         [] => &[EVIDENTIAL.parse()?],
         methods => methods,
@@ -348,6 +352,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
             output::check(&inputs, path, kind, arguments.force)?;
         }
     }
+    memory::check(NETWORK, "the network and its predictions")?;
     let forecaster = predict::Forecaster::new(&predict::Request {
         scene: &arguments.scene,
         rate: arguments.fps,
@@ -441,8 +446,7 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => {
             let reader = shafer_data::open_with(&Location::parse(logits), &input.table_options())?;
-            columns::check_classes(&*reader)
-                .with_context(|| Path::new(logits).display().to_string())?;
+            columns::check_classes(&*reader).with_context(|| input.to_string())?;
             reader
         }
         (None, Some(model), Some(features)) => {

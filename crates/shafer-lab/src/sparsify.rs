@@ -264,11 +264,11 @@ impl fmt::Display for Report {
             write!(f, "{joint}")?;
         }
         if self.vacuous > 0 {
-            let what = if self.groups.is_empty() { "rows" } else { "groups of rows" };
+            let what = if self.groups.is_empty() { "row" } else { "group" };
             writeln!(
                 f,
-                "vacuous         {} of the {what}: all logits are equal, and nothing is dropped",
-                self.vacuous
+                "vacuous         {} (all logits are equal, and nothing is dropped)",
+                counted(self.vacuous, what)
             )?;
         }
         let rate = self.rows as f64 / self.seconds.max(1e-9);

@@ -41,10 +41,22 @@ impl Initialiser {
 
     /// A parameter that is uniform within `bound` of 0.
     pub fn within<const D: usize>(&mut self, shape: [usize; D], bound: f32) -> Param<Tensor<D>> {
+        self.filled(shape, |random| bound * (2.0 * random.uniform() - 1.0))
+    }
+
+    /// From the standard normal distribution.
+    pub(crate) fn normal<const D: usize>(&mut self, shape: [usize; D]) -> Param<Tensor<D>> {
+        self.filled(shape, |random| random.normals()[0])
+    }
+
+    fn filled<const D: usize>(
+        &mut self,
+        shape: [usize; D],
+        draw: impl Fn(&mut Random) -> f32,
+    ) -> Param<Tensor<D>> {
         let mut random = Random::new(self.seed, Purpose::Parameters, self.drawn);
         self.drawn += 1;
-        let count = shape.iter().product();
-        let values: Vec<f32> = (0..count).map(|_| bound * (2.0 * random.uniform() - 1.0)).collect();
+        let values: Vec<f32> = (0..shape.iter().product()).map(|_| draw(&mut random)).collect();
         Param::from_data(TensorData::new(values, shape), &self.device)
     }
 

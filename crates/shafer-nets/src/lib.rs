@@ -1,10 +1,14 @@
 //! The networks of the experiments, and their training.
 //!
-//! Tensors in, tensors out: this crate knows no data set and no path. It has the conditional
-//! variational autoencoders of the paper's section 3.1.1 and appendices C to G ([`Cvae`]: perceptrons or
-//! convolutions around one categorical latent variable), a classifier that judges generated images
-//! ([`Classifier`]), and the trajectory predictor for pedestrians of section 3.2 ([`behaviour`]). One
-//! [`Trainer`] trains all of them. They run on burn, on the CPU or on a GPU.
+//! Tensors in, tensors out: this crate knows no data set and no path. It has the networks of the paper:
+//!
+//! - conditional variational autoencoders with one categorical latent variable, of section 3.1.1 and
+//!   appendices C to G ([`Cvae`]), and a classifier that judges their images ([`Classifier`]);
+//! - a VQ-VAE ([`vqvae`]), the gated PixelCNN over its codes ([`pixel_cnn`]) and a wide residual network that
+//!   judges the sampled images ([`wide_residual`]), of section 3.1.2;
+//! - the trajectory predictor for pedestrians of section 3.2 ([`behaviour`]).
+//!
+//! One [`Trainer`] trains all of them. They run on burn, on the CPU or on a GPU.
 //!
 //! # Example
 //!
@@ -61,6 +65,7 @@
 //! | images as grids of codes | [`vqvae`]; [`ColourImages`], [`ByteImages`] |
 //! | judging such images | [`wide_residual`] |
 //! | pedestrians | [`behaviour`]: a predictor and its metrics |
+//! | grids of codes | [`pixel_cnn`]: a gated PixelCNN and its sampler |
 //! | data | [`Examples`]: images of bytes with labels, borrowed |
 //! | training | [`Trainer`], [`Step`]; [`training::Model`] for a network of your own |
 //! | devices | [`device()`], [`cpu`], [`Device`] |
@@ -89,6 +94,7 @@
 //! 25 minutes of CPU time to compile. `cargo xtask gpu` tests it.
 
 pub mod behaviour;
+pub mod pixel_cnn;
 pub mod training;
 pub mod vqvae;
 pub mod wide_residual;

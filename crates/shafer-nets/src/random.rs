@@ -22,6 +22,8 @@ pub(crate) enum Purpose {
     Path = 5,
     /// The encodings of an iteration that become codes of a live codebook.
     Codes = 6,
+    /// The code of a position of a sampled grid.
+    Sample = 8,
 }
 
 /// A stream of random numbers.
@@ -44,7 +46,7 @@ impl Random {
         }
     }
 
-    fn next_u32(&mut self) -> u32 {
+    pub(crate) fn next_u32(&mut self) -> u32 {
         if self.used == 4 {
             self.block = philox(self.key, self.counter);
             self.counter[0] = self.counter[0].wrapping_add(1);

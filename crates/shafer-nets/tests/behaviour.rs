@@ -1,4 +1,4 @@
-//! Predictors of pedestrians, against `PyTorch`, `SciPy` and themselves.
+//! Predictors of pedestrians against `PyTorch` and `SciPy`, and properties of predictors.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -87,8 +87,8 @@ fn assert_close<'a>(
     }
 }
 
-/// From the seed alone: initial parameters, order, noise, losses, gradients, their clipping and updates;
-/// then the whole forward pass with the weights that came of it.
+/// Everything follows from the seed: initial parameters, order, noise, losses, gradients, their clipping and
+/// updates; then the forward pass with the trained weights.
 #[test]
 fn predictors_are_those_of_pytorch() {
     let cases = fixture().cases;
@@ -192,7 +192,7 @@ fn samples_without_a_density_are_an_error_and_count_for_the_floor() {
     assert!(Displacement::of(&line, &[]).is_err());
 }
 
-/// Pedestrians who walk straight on and then, from the present, turn to one side or the other.
+/// Pedestrians who walk straight on and turn left or right at the present.
 fn turning(count: usize) -> Vec<Example> {
     let straight = |speed: f64, i: i32| [speed * 0.4 * f64::from(i), 0.0, speed, 0.0, 0.0, 0.0];
     (0..count)
@@ -210,7 +210,7 @@ fn turning(count: usize) -> Vec<Example> {
         .collect()
 }
 
-/// A quick one: burn is not optimised in tests.
+/// A small one: burn is not optimised in tests.
 fn small() -> Config {
     let network = NetworkConfig {
         future_steps: 4,
@@ -252,7 +252,7 @@ fn a_killed_run_resumes_to_the_same_bits() {
         let (losses, end) =
             finish(Trainer::<Predictor>::new(&config, &examples, 5, &cpu()).unwrap());
         assert_eq!(losses.len(), 7);
-        // At the start, in the middle of a pass, between passes (of 3 batches), and at the end.
+        // At the start, within an epoch of 3 batches, between epochs, and at the end.
         for steps in [0, 4, 6, 7] {
             let mut killed = Trainer::<Predictor>::new(&config, &examples, 5, &cpu()).unwrap();
             for _ in 0..steps {
@@ -296,7 +296,7 @@ fn what_was_saved_must_fit() {
     for length in (0..saved.len()).step_by(997) {
         resume(&config, &examples, 5, &saved[..length]);
     }
-    // More iterations than before are no other training.
+    // A training may be extended.
     other = config.clone();
     other.training.iterations = 8;
     assert!(Trainer::<Predictor>::resume(&other, &examples, 5, &cpu(), &saved).is_ok());
@@ -318,7 +318,7 @@ fn a_training_that_diverges_is_an_error_and_keeps_its_last_numbers() {
     assert_eq!(trainer.step().unwrap_err().to_string(), error.to_string());
 }
 
-/// Half turn left and half turn right, at a right angle: what goes straight on is far from both.
+/// Half turn left and half turn right, at a right angle: the mean of both is far from each.
 #[test]
 fn a_training_learns_to_turn() {
     let examples = turning(32);
@@ -369,7 +369,7 @@ fn weights_come_back_as_they_were() {
     }
 }
 
-/// What is decoded with it changes nothing of a class, and more paths begin with the fewer.
+/// Decoding other classes in the same block changes nothing, and more paths begin with the fewer.
 #[test]
 fn a_class_is_decoded_the_same_alone_and_among_others() {
     let predictor = Predictor::untrained(&small().network, 4).unwrap();
@@ -392,7 +392,7 @@ fn a_class_is_decoded_the_same_alone_and_among_others() {
         let other = predictor.sample(&encoded, &[Draw { agent, class, paths: 3 }], 10).unwrap();
         assert_ne!(other, few);
     }
-    // More than are decoded at once, and of several classes.
+    // More than one block, of several classes.
     let draws = [3, 4, 5].map(|class| Draw { agent: 2, class, paths: 800 });
     let together = predictor.sample(&encoded, &draws, 9).unwrap();
     for (draw, together) in draws.iter().zip(&together) {
@@ -409,8 +409,8 @@ fn a_class_is_decoded_the_same_alone_and_among_others() {
     assert!(predictor.encode(&[]).unwrap().is_empty());
 }
 
-/// The mean over many paths is the forecast's, up to what feeding back samples instead of means changes;
-/// the spread too.
+/// The mean and covariance over many paths are those of the forecast, up to the effect of samples instead of
+/// means as the decoder's input.
 #[test]
 fn paths_scatter_as_the_forecast_says() {
     let predictor = Predictor::untrained(&small().network, 8).unwrap();
@@ -439,7 +439,7 @@ fn paths_scatter_as_the_forecast_says() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_values_are_refused_by_name() {
     let refused = |change: fn(&mut Config)| {
         let mut config = Config::default();
         change(&mut config);

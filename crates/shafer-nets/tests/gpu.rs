@@ -6,10 +6,14 @@ mod common;
 
 use common::parameters;
 use shafer_nets::behaviour::{self, Example, Predictor};
-use shafer_nets::training::Model;
+use shafer_nets::pixel_cnn::{CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining};
+use shafer_nets::pixel_cnn::{CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining};
+use shafer_nets::training::{Losses as _, Model};
+use shafer_nets::vqvae::{self, Codebook, VqVae};
+use shafer_nets::wide_residual::{self, WideResidual};
 use shafer_nets::{
-    Architecture, Classifier, ClassifierConfig, Config, Cvae, Device, Examples, NetworkConfig,
-    Optimiser, Trainer, TrainingConfig, cpu, device,
+    Architecture, ByteImages, Classifier, ClassifierConfig, ColourImages, Config, Cvae, Device,
+    Examples, NetworkConfig, Optimiser, Trainer, TrainingConfig, cpu, device,
 };
 
 /// Trains for three steps on both devices, and compares losses, parameters and the optimiser's state after
@@ -20,7 +24,6 @@ fn compare<'a, M: Model>(name: &str, config: &M::Config, examples: impl Fn() -> 
     let (mut here, mut there) = (start(&cpu()), start(&gpu));
     let mut worst = 0.0_f32;
     for step in 0..3 {
-        use shafer_nets::training::Losses as _;
         let total = |trainer: &mut Trainer<'a, M>| trainer.step().unwrap().unwrap().losses.total();
         let (expected, found) = (total(&mut here), total(&mut there));
         assert!((found / expected - 1.0).abs() < 1e-3, "{name}: {found}, not {expected}");
@@ -81,6 +84,23 @@ fn classifiers_train_as_on_the_cpu() {
 }
 
 #[test]
+fn priors_of_codes_train_as_on_the_cpu() {
+    let network = PixelCnnConfig {
+        codes: 11,
+        classes: 3,
+        latent: [4, 5],
+        layers: 2,
+        width: 6,
+        head_width: 8,
+    };
+    let codes: Vec<u16> = (0..8 * 20).map(|i| i * 7 % 11).collect();
+    let training = PixelCnnTraining { network, batch_size: 4, ..PixelCnnTraining::default() };
+    compare::<PixelCnn>("gated PixelCNN", &training, || {
+        CodeGrids::new(&codes, &[0, 1, 2, 0, 1, 2, 0, 1])
+    });
+}
+
+#[test]
 fn predictors_train_as_on_the_cpu() {
     let walk = |speed: f64, steps: std::ops::RangeInclusive<i32>| -> Vec<[f64; 6]> {
         let state = |i| [speed * 0.4 * f64::from(i), 0.1 * f64::from(i), speed, 0.25, 0.0, 0.0];
@@ -99,4 +119,63 @@ fn predictors_train_as_on_the_cpu() {
     config.network.components = 4;
     config.training.batch_size = 8;
     compare::<Predictor>("predictor", &config, || &examples[..]);
+}
+
+/// Eight images of 16 x 16 in three channels, and their labels.
+fn images() -> (Vec<u8>, Vec<u16>) {
+    let pixels = (0..8 * 16 * 16 * 3_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8);
+    (pixels.collect(), (0..8).map(|i| i % 3).collect())
+}
+
+#[test]
+fn vqvaes_train_as_on_the_cpu() {
+    let (pixels, labels) = images();
+    let images = ByteImages::new(&pixels, &labels, [16, 16]).unwrap();
+    for codebook in [Codebook::Plain, Codebook::LIVE] {
+        let config = vqvae::Config {
+            network: vqvae::NetworkConfig {
+                image: [16, 16],
+                width: 8,
+                codes: 16,
+                codebook,
+                ..vqvae::NetworkConfig::default()
+            },
+            training: vqvae::TrainingConfig { batch_size: 4, ..vqvae::TrainingConfig::default() },
+        };
+        let name = format!("vqvae, {codebook:?}");
+        compare::<VqVae>(&name, &config, || &images as &dyn ColourImages);
+    }
+}
+
+#[test]
+fn wide_residual_networks_train_as_on_the_cpu() {
+    let (pixels, labels) = images();
+    let images = ByteImages::new(&pixels, &labels, [16, 16]).unwrap();
+    let config = wide_residual::Config {
+        network: wide_residual::NetworkConfig::small([16, 16], 3),
+        training: wide_residual::TrainingConfig {
+            batch_size: 4,
+            ..wide_residual::TrainingConfig::default()
+        },
+    };
+    compare::<WideResidual>("wide residual network", &config, || &images as &dyn ColourImages);
+}
+
+#[test]
+fn pixel_cnns_train_as_on_the_cpu() {
+    let classes: Vec<u16> = (0..8).map(|i| i % 3).collect();
+    let codes: Vec<u16> = (0..8 * 16_u16).map(|i| i * 7 % 11 % 5).collect();
+    let config = PixelCnnTraining {
+        network: PixelCnnConfig {
+            codes: 5,
+            classes: 3,
+            latent: [4, 4],
+            layers: 3,
+            width: 8,
+            head_width: 16,
+        },
+        batch_size: 4,
+        ..PixelCnnTraining::default()
+    };
+    compare::<PixelCnn>("PixelCNN", &config, || CodeGrids::new(&codes, &classes));
 }

@@ -1,4 +1,4 @@
-//! Whole trainings, against PyTorch and against themselves.
+//! Whole trainings against PyTorch, and properties of trainings.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use common::{Parameter, assert_parameters, parameters};
 use serde::Deserialize;
 use shafer_nets::{
-    Architecture, Config, Cvae, DecoderBias, Error, Examples, NetworkConfig, Optimiser, Precision,
-    Trainer, TrainingConfig, cpu,
+    Architecture, Classifier, ClassifierConfig, Config, Cvae, DecoderBias, Error, Examples,
+    NetworkConfig, Optimiser, Precision, Trainer, TrainingConfig, cpu,
 };
 
 #[derive(Deserialize)]
@@ -24,11 +24,11 @@ struct Case {
     parameters: BTreeMap<String, Parameter>,
 }
 
-/// From the seed alone: initial parameters, order, noise, losses, gradients and updates.
+/// Everything follows from the seed: initial parameters, order, noise, losses, gradients and updates.
 #[test]
 fn trainings_are_those_of_pytorch() {
     let cases: Vec<Case> = serde_json::from_str(include_str!("fixtures/trainings.json")).unwrap();
-    assert_eq!(cases.len(), 5);
+    assert_eq!(cases.len(), 6);
     for case in cases {
         let width = case.config.network.pixels();
         let examples = Examples::new(&case.pixels, &case.labels, width).unwrap();
@@ -49,7 +49,7 @@ fn trainings_are_those_of_pytorch() {
     }
 }
 
-/// Images that are worth telling apart: four stripes, of which the condition says which half.
+/// Images of one of four stripes; the condition is the half of the image that has it.
 fn stripes() -> (Vec<u8>, Vec<u8>) {
     let pixels = (0..90_u32)
         .flat_map(|i| {
@@ -79,9 +79,13 @@ const CONVOLUTIONAL: Architecture = Architecture::Convolutional { channels: [3, 
 fn a_killed_run_resumes_to_the_same_bits() {
     let (pixels, labels) = stripes();
     let examples = Examples::new(&pixels, &labels, 144).unwrap();
-    for (architecture, optimiser) in
-        [(MLP, Optimiser::Sgd), (MLP, Optimiser::Adam), (CONVOLUTIONAL, Optimiser::Adam)]
-    {
+    let nesterov = Optimiser::Nesterov { momentum: 0.9, weight_decay: 1e-3 };
+    for (architecture, optimiser) in [
+        (MLP, Optimiser::Sgd),
+        (MLP, nesterov),
+        (MLP, Optimiser::Adam),
+        (CONVOLUTIONAL, Optimiser::Adam),
+    ] {
         let config = config(architecture, optimiser);
         let finish = |mut trainer: Trainer<'_, Cvae>| {
             let mut epochs = Vec::new();
@@ -93,7 +97,7 @@ fn a_killed_run_resumes_to_the_same_bits() {
         };
         let (losses, end) = finish(Trainer::<Cvae>::new(&config, examples, 5, &cpu()).unwrap());
         assert_eq!(losses.len(), 3);
-        // At the start, in the middle of an epoch, between epochs, and at the end.
+        // At the start, within an epoch, between epochs, and at the end.
         for steps in [0, 4, 6, 11, 18] {
             let mut killed = Trainer::<Cvae>::new(&config, examples, 5, &cpu()).unwrap();
             for _ in 0..steps {
@@ -109,7 +113,7 @@ fn a_killed_run_resumes_to_the_same_bits() {
     }
 }
 
-/// Only the last biases of the decoder differ from a random start, and they are trained like all others.
+/// Only the last biases of the decoder differ from a random start, and they are trained, too.
 #[test]
 fn a_decoder_can_start_from_the_mean_image() {
     let (mut pixels, labels) = stripes();
@@ -143,7 +147,7 @@ fn a_decoder_can_start_from_the_mean_image() {
     for (name, (_, values)) in &start {
         assert_ne!(stepped[name].1, *values, "{name}");
     }
-    // Otherwise the last biases of a resumed training would be those of its start.
+    // The last biases of a resumed training are the trained ones, not the initial ones.
     let resumed =
         Trainer::<Cvae>::resume(&config, examples, 3, &cpu(), &trainer.save().unwrap()).unwrap();
     assert_eq!(weights(&resumed), stepped);
@@ -192,7 +196,7 @@ fn what_was_saved_must_fit() {
         resume(&config, &labels, 5, &weights)
             .starts_with("the file is of another kind or version than expected: "),
     );
-    // Every way to cut it off is an error, and none a panic.
+    // A truncated file is an error, not a panic.
     for length in (0..saved.len()).step_by(997) {
         resume(&config, &labels, 5, &saved[..length]);
     }
@@ -214,8 +218,43 @@ fn a_training_that_diverges_is_an_error_and_keeps_its_last_numbers() {
         }
     };
     assert!(matches!(error, Error::Diverged { epoch: 0, .. }), "{error}");
-    // Asked again, it says the same.
+    // The next step gives the same error.
     assert_eq!(trainer.step().unwrap_err().to_string(), error.to_string());
+}
+
+#[test]
+fn a_killed_classifier_resumes_to_the_same_bits() {
+    let (pixels, labels) = stripes();
+    let examples = Examples::new(&pixels, &labels, 144).unwrap();
+    let config = ClassifierConfig {
+        pixels: 144,
+        hidden: 8,
+        classes: 2,
+        batch_size: 16,
+        epochs: 2,
+        ..ClassifierConfig::default()
+    };
+    let new = || Trainer::<Classifier>::new(&config, examples, 5, &cpu()).unwrap();
+    let mut whole = new();
+    let mut losses = Vec::new();
+    while let Some(loss) = whole.run_epoch().unwrap() {
+        losses.push(loss);
+    }
+    assert!(losses[1].cross_entropy < losses[0].cross_entropy);
+    let mut killed = new();
+    for _ in 0..8 {
+        killed.step().unwrap();
+    }
+    let saved = killed.save().unwrap();
+    let mut resumed = Trainer::<Classifier>::resume(&config, examples, 5, &cpu(), &saved).unwrap();
+    assert_eq!((resumed.epoch(), resumed.batch(), resumed.iterations()), (1, 2, 12));
+    assert_eq!(resumed.run_epoch().unwrap(), Some(losses[1]));
+    assert!(resumed.is_finished());
+    assert!(resumed.save().unwrap() == whole.save().unwrap());
+    // The state of another network's training is an error.
+    let error =
+        Trainer::<Cvae>::resume(&self::config(MLP, Optimiser::Sgd), examples, 5, &cpu(), &saved);
+    assert!(error.unwrap_err().to_string().starts_with("the file is of another kind or version"));
 }
 
 #[test]
@@ -228,7 +267,7 @@ fn weights_come_back_as_they_were() {
         assert_eq!(again.decode(), cvae.decode());
         assert_eq!(again.prior(), cvae.prior());
         assert_eq!(again.to_safetensors(Precision::Single).unwrap(), bytes);
-        // Half as many bits: within 2^-11 of each parameter.
+        // Half precision: a relative error of at most 2^-11.
         let half = Cvae::from_safetensors(&cvae.to_safetensors(Precision::Half).unwrap()).unwrap();
         for (a, b) in half.prior().weights.iter().zip(cvae.prior().weights) {
             assert!((a - b).abs() <= b.abs() / 2048.0 + 1e-7);
@@ -241,7 +280,7 @@ fn a_file_cannot_ask_for_more_than_it_has() {
     let bytes = Cvae::untrained(&NetworkConfig::default(), 3).unwrap();
     let mut bytes = bytes.to_safetensors(Precision::Half).unwrap();
     let refused = |bytes: &[u8]| Cvae::from_safetensors(bytes).unwrap_err().to_string();
-    // The description stands in the header, as JSON in JSON.
+    // The description is in the header, as JSON in JSON.
     let from = br#"\"hidden\":256"#;
     let place = bytes.windows(from.len()).position(|window| window == from).unwrap();
     bytes[place + from.len() - 3..][..3].copy_from_slice(b"999");
@@ -287,13 +326,13 @@ fn initial_parameters_are_uniform_within_their_bound() {
 }
 
 #[test]
-fn what_is_trained_gets_better_and_is_told_apart() {
+fn a_training_lowers_the_loss_and_uses_the_latent_classes() {
     let (pixels, labels) = stripes();
     let examples = Examples::new(&pixels, &labels, 144).unwrap();
     let mut config = config(MLP, Optimiser::Adam);
     config.training.epochs = 40;
     config.training.learning_rate = 0.01;
-    // The best that one image for all could do: the mean of each pixel.
+    // The loss of the best constant image, the mean.
     let blind: f64 = (0..144)
         .map(|p| {
             pixels.iter().skip(p).step_by(144).map(|&x| f64::from(x)).sum::<f64>() / 90.0 / 255.0
@@ -310,8 +349,8 @@ fn what_is_trained_gets_better_and_is_told_apart() {
             (trainer, last)
         })
         .collect();
-    // Every seed learns to tell some stripes apart, and some learn more of them; which ones depends on
-    // how the processor rounds.
+    // Every seed learns to distinguish some stripes, and some seeds more of them; which seeds depends on
+    // the rounding of the processor.
     for (seed, (_, last)) in trained.iter().enumerate() {
         let loss = last.reconstruction;
         assert!(loss < 0.85 * blind, "seed {seed}: {loss}, not below most of {blind}");
@@ -346,7 +385,7 @@ fn a_snapshot_has_the_logits_of_the_prior() {
 }
 
 #[test]
-fn configurations_that_cannot_be_are_refused_by_name() {
+fn invalid_configurations_are_refused_by_name() {
     let refused = |change: fn(&mut Config)| {
         let mut config = Config::default();
         change(&mut config);

@@ -182,7 +182,7 @@ fn the_rows_of_most_conflict_and_most_disagreement() {
     assert_eq!(found.sample.rows().len(), rows);
 }
 
-/// With many classes the conflict itself is 1 for every row; what is ranked by is not.
+/// With many classes the conflict rounds to 1 for every row; its score does not.
 #[test]
 fn conflict_is_told_apart_where_it_is_1() {
     let (rows, classes) = (10, 5000);

@@ -31,10 +31,10 @@ impl Explanation {
                 name,
                 logit,
                 class.weight.map_or_else(String::new, |w| format!("{w:+.3}")),
-                format!("{:.4}", class.belief),
-                format!("{:.4}", class.plausibility),
-                format!("{:.4}", class.softmax),
-                if class.kept { format!("{:.4}", class.probability) } else { "dropped".to_owned() },
+                probability(class.belief),
+                probability(class.plausibility),
+                probability(class.softmax),
+                if class.kept { probability(class.probability) } else { "dropped".to_owned() },
             ];
             (cells, class.probability)
         });

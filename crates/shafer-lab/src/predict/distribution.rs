@@ -1,21 +1,20 @@
-//! What a method makes of the logits of a pedestrian.
+//! The distribution of a method over joint classes.
 
 use anyhow::{Context as _, Result};
 use shafer::{Logits, Method, Product, Threads};
 use shafer_nets::behaviour::NetworkConfig;
 
-/// A distribution over the joint classes: the variables are independent, and a joint class is kept if each
-/// of its parts is.
+/// A distribution over the joint classes of independent variables. A joint class is kept if each of its parts is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JointDistribution {
     /// Of every joint class.
     pub(crate) probabilities: Vec<f64>,
-    /// The joint classes that are kept, the most likely first.
+    /// The joint classes that are kept, by decreasing probability.
     pub(crate) ranked: Vec<usize>,
 }
 
 impl JointDistribution {
-    /// What each method, which has a title, makes of the same logits.
+    /// Of each method, for the same logits.
     pub(crate) fn all(
         methods: &[(String, Method)],
         logits: &[f32],
@@ -52,7 +51,7 @@ impl JointDistribution {
         Ok(distribution)
     }
 
-    /// The most likely of those that are kept; fewer if fewer are.
+    /// The most likely kept classes, at most this number.
     pub(crate) fn best(&self, most: usize) -> &[usize] {
         &self.ranked[..most.min(self.ranked.len())]
     }

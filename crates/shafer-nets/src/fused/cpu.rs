@@ -155,7 +155,7 @@ fn normal(x: f32) -> f32 {
 }
 
 /// The tensor in contiguous memory of exactly its size.
-pub(super) fn whole(tensor: Primitive) -> Primitive {
+pub(crate) fn whole(tensor: Primitive) -> Primitive {
     let alone = tensor.storage::<f32>().len() == tensor.shape().num_elements();
     // `to_contiguous` would add a second owner, and shared memory is copied rather than changed in place.
     if alone && tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
@@ -285,14 +285,14 @@ fn lstm_backward_row(
 }
 
 #[inline(always)]
-fn sigmoid(x: f32) -> f32 {
+pub(crate) fn sigmoid(x: f32) -> f32 {
     let e = exp_or_nan(x, x.abs());
     let larger = 1.0 / (1.0 + e);
     if x >= 0.0 { larger } else { e * larger }
 }
 
 #[inline(always)]
-fn tanh(x: f32) -> f32 {
+pub(crate) fn tanh(x: f32) -> f32 {
     let e = exp_or_nan(x, 2.0 * x.abs());
     ((1.0 - e) / (1.0 + e)).copysign(x)
 }

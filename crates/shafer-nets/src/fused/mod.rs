@@ -17,6 +17,7 @@ mod matrix;
 pub(crate) use autodiff::{bernoulli_nll, lstm, without_traces};
 pub(crate) use batch_norm::{Activation, batch_norm, normalise};
 pub(crate) use convolution::{Window, convolve, convolve_transposed};
+pub(crate) use cpu::{sigmoid, tanh, whole};
 pub(crate) use kernels::{AdamStep, NesterovStep, adam, nesterov, sgd};
 
 #[cfg(doc)]

@@ -1,4 +1,5 @@
 //! What the tests of trainings share.
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ pub(crate) struct Parameter {
     pub(crate) values: Vec<f32>,
 }
 
-/// The parameters of a file of single precision, by name.
+/// The tensors of a single-precision file, by name.
 pub(crate) fn parameters(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
     let file = safetensors::SafeTensors::deserialize(bytes).unwrap();
     file.iter()
@@ -22,7 +23,7 @@ pub(crate) fn parameters(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<f32>
         .collect()
 }
 
-/// Whether a file has the parameters of a fixture, each to within 1e-4 of its largest value.
+/// Asserts that a file has the parameters of a fixture, to within 1e-4 of each tensor's largest value.
 #[track_caller]
 pub(crate) fn assert_parameters(bytes: &[u8], expected: &BTreeMap<String, Parameter>, case: &str) {
     let found = parameters(bytes);

@@ -292,11 +292,11 @@ impl Method {
         engine::vjp(self.0, logits, threads, gradient, |row, p, up| {
             p.fill(Default::default());
             up.fill(Default::default());
-            let Some((classes, values)) = probabilities.row(row) else {
-                unreachable!("there are as many rows as rows of logits");
-            };
-            let upstream = &upstream[probabilities.indptr()[row] as usize..];
-            for ((&class, &value), &gradient) in classes.iter().zip(values).zip(upstream) {
+            let pointers = &probabilities.indptr()[row..row + 2];
+            let entries = pointers[0] as usize..pointers[1] as usize;
+            let kept = probabilities.indices()[entries.clone()].iter();
+            let values = probabilities.values()[entries.clone()].iter().zip(&upstream[entries]);
+            for (&class, (value, gradient)) in kept.zip(values) {
                 p[class as usize] = value.widen();
                 up[class as usize] = gradient.widen();
             }
