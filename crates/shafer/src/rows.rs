@@ -1,5 +1,7 @@
 //! What a thread does with a block of rows: choose the classes of each row, write what is kept.
 
+use std::mem::take;
+
 use crate::csr::{CsrRows, Rows};
 use crate::element::Element;
 use crate::error::Result;
@@ -50,18 +52,17 @@ impl<'a, E: Element> Worker<'a, E> {
         out: &mut [E],
         sizes: &mut [u32],
     ) -> Result<usize> {
-        let (rule, rate, classes) = (self.rule, self.rate, self.logits.classes());
-        let rows = self.logits.block(start, count, &mut self.input);
-        let block = Block { rule, rows, start, classes, rate };
         if let Some(out) = E::as_compute_mut(out) {
-            return block.write(Dense { out, sizes, unscaled: None }, &mut self.scratch);
+            return self.write(start, count, Dense { out, sizes, unscaled: None });
         }
-        self.output.resize(out.len(), Default::default());
-        let dense = Dense { out: &mut self.output, sizes, unscaled: None };
-        let vacuous = block.write(dense, &mut self.scratch)?;
-        for (out, &p) in out.iter_mut().zip(&self.output) {
+        let mut output = take(&mut self.output);
+        output.resize(out.len(), Default::default());
+        let dense = Dense { out: &mut output, sizes, unscaled: None };
+        let vacuous = self.write(start, count, dense)?;
+        for (out, &p) in out.iter_mut().zip(&output) {
             *out = E::narrow(p);
         }
+        self.output = output;
         Ok(vacuous)
     }
 
@@ -73,43 +74,40 @@ impl<'a, E: Element> Worker<'a, E> {
         count: usize,
         out: &mut CsrRows<E>,
     ) -> Result<usize> {
-        let (rule, rate, classes) = (self.rule, self.rate, self.logits.classes());
-        let rows = self.logits.block(start, count, &mut self.input);
-        let block = Block { rule, rows, start, classes, rate };
+        let classes = self.logits.classes();
         let before = out.rows();
-        let Rows { ends, base, entries: Entries { columns, values } } = out.spare(rows.len());
+        let Rows { ends, base, entries: Entries { columns, values } } = out.spare(count * classes);
         if let Some(values) = E::as_compute_mut(values) {
             let rows = Rows { ends, base, entries: Entries { columns, values } };
-            let vacuous = block.write(Csr { rows, filled: 0 }, &mut self.scratch);
+            let vacuous = self.write(start, count, Csr { rows, filled: 0 });
             return vacuous.inspect_err(|_| out.truncate(before));
         }
-        self.wide.reset(classes);
-        let rows = self.wide.spare(rows.len());
-        let vacuous = block.write(Csr { rows, filled: 0 }, &mut self.scratch)?;
-        out.append_narrowed(&self.wide);
+        let mut wide = take(&mut self.wide);
+        wide.reset(classes);
+        let rows = wide.spare(count * classes);
+        let vacuous = self.write(start, count, Csr { rows, filled: 0 })?;
+        out.append_narrowed(&wide);
+        self.wide = wide;
         Ok(vacuous)
+    }
+
+    /// Writes `count` rows to a sink. Returns the number of vacuous rows.
+    fn write(&mut self, start: usize, count: usize, sink: impl Sink<E::Compute>) -> Result<usize> {
+        let Self { rule, logits, rate, scratch, input, .. } = self;
+        let (rule, rate, classes) = (*rule, *rate, logits.classes());
+        let rows = logits.block(start, count, input);
+        E::Compute::run(Write { rule, rows, start, classes, rate, sink, scratch })
     }
 }
 
 /// Packed rows, and what to do with them.
-struct Block<'a, F> {
+struct Write<'a, F, S> {
     rule: Rule,
     rows: &'a [F],
     /// The number of the first row, for errors.
     start: usize,
     classes: usize,
     rate: Rate,
-}
-
-impl<F: Float> Block<'_, F> {
-    fn write(self, sink: impl Sink<F>, scratch: &mut Scratch<F>) -> Result<usize> {
-        F::run(Write { block: self, sink, scratch })
-    }
-}
-
-/// The rows of a block, one after the other, to a sink. Returns the number of vacuous rows.
-struct Write<'a, F, S> {
-    block: Block<'a, F>,
     sink: S,
     scratch: &'a mut Scratch<F>,
 }
@@ -119,8 +117,7 @@ impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
 
     #[inline(always)]
     fn run(self, loops: impl Loops<F>) -> Result<usize> {
-        let Self { block, mut sink, scratch } = self;
-        let Block { rule, rows, start, classes, rate } = block;
+        let Self { rule, rows, start, classes, rate, mut sink, scratch } = self;
         if classes <= TILE_CLASSES
             && let Some(rule) = rule.tile(rate, rows.len() / classes)
             && let Some(vacuous) = sink.tiles(ShortRows { rows, classes, rule, rate }, loops)

@@ -245,7 +245,8 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         staging: &mut Staging,
         entries: Entries<'_, f32>,
     ) -> usize {
-        pack::pack(self.0, row, threshold, staging, entries)
+        let cut = Cut { threshold, max: 0.0 };
+        pack::pack::<S, Plain<S>, false>(self.0, row, cut, Rate::new(1.0), staging, entries).0
     }
 
     #[inline(always)]
@@ -258,9 +259,9 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         entries: Entries<'_, f32>,
     ) -> (usize, f64) {
         if rate.is_plain(cut.max) {
-            pack::pack_exp::<S, Plain<S>>(self.0, row, cut, rate, staging, entries)
+            pack::pack::<S, Plain<S>, true>(self.0, row, cut, rate, staging, entries)
         } else {
-            pack::pack_exp::<S, General<S>>(self.0, row, cut, rate, staging, entries)
+            pack::pack::<S, General<S>, true>(self.0, row, cut, rate, staging, entries)
         }
     }
 

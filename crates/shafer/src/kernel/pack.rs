@@ -12,7 +12,7 @@ use std::arch::x86_64::_mm512_cvtepu8_epi32;
 use fearless_simd::{Avx512, u32x16};
 use fearless_simd::{mask8x16, prelude::*, u8x16};
 
-use super::exp::{Plain, Term};
+use super::exp::Term;
 use super::f32::{SUMMANDS, add};
 use super::prefetch::{self, DISTANCE};
 use super::{Cut, Entries, MAX_LANES, Rate};
@@ -91,35 +91,10 @@ struct Stage<'a> {
     positions: &'a mut Positions,
 }
 
-/// See [`super::Loops::pack`].
+/// [`super::Loops::pack_exp`] if `EXP`, for rows that `T` serves; otherwise [`super::Loops::pack`], which
+/// uses neither the maximum nor the rate, and whose sum is 0.
 #[inline(always)]
-pub(super) fn pack<S: Simd>(
-    simd: S,
-    row: &[f32],
-    threshold: f32,
-    staging: &mut Staging,
-    entries: Entries<'_, f32>,
-) -> usize {
-    // Without exponentials, maximum and rate are not used.
-    let cut = Cut { threshold, max: 0.0 };
-    blocks::<S, Plain<S>, false>(simd, row, cut, Rate::new(1.0), staging, entries).0
-}
-
-/// See [`super::Loops::pack_exp`]; for rows that `T` serves.
-#[inline(always)]
-pub(super) fn pack_exp<S: Simd, T: Term<S>>(
-    simd: S,
-    row: &[f32],
-    cut: Cut<f32>,
-    rate: Rate,
-    staging: &mut Staging,
-    entries: Entries<'_, f32>,
-) -> (usize, f64) {
-    blocks::<S, T, true>(simd, row, cut, rate, staging, entries)
-}
-
-#[inline(always)]
-fn blocks<S: Simd, T: Term<S>, const EXP: bool>(
+pub(super) fn pack<S: Simd, T: Term<S>, const EXP: bool>(
     simd: S,
     row: &[f32],
     Cut { threshold, max }: Cut<f32>,
