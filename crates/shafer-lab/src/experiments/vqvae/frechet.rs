@@ -184,7 +184,7 @@ mod tests {
     /// `np.linalg.eigvalsh` of the Hilbert matrix of five rows.
     #[test]
     fn eigenvalues_against_numpy() {
-        let hilbert = (0..25).map(|i| 1.0 / (i / 5 + i % 5 + 1) as f64).collect();
+        let hilbert = (0..25).map(|i| 1.0 / f64::from(i / 5 + i % 5 + 1)).collect();
         let mut found = eigenvalues(hilbert, 5);
         found.sort_by(f64::total_cmp);
         let expected = [
