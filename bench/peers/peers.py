@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHAPES = ((100_000, 10), (10_000, 512), (1_000, 32_000), (256, 128_000))
 LEAST_REPETITIONS = 3
 TOP_K, TOP_P, MIN_P = 50, 0.9, 0.05
+N_SIGMA = 1.0
 # Sizes entmax's partial sort may start from; it doubles them for the rows that need more.
 PARTIAL_SORTS = (16, 64, 256)
 
@@ -116,6 +117,14 @@ def min_p(x: torch.Tensor) -> torch.Tensor:
     return renormalise(p, p >= MIN_P * p.amax(-1, keepdim=True))
 
 
+def top_n_sigma(x: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    p = torch.softmax(x, -1)
+    floor = x.amax(-1, keepdim=True) - N_SIGMA * x.std(-1, correction=0, keepdim=True)
+    return renormalise(p, x >= floor)
+
+
 def sorting_peers(transform: str, x: torch.Tensor) -> Iterator[Peer]:
     """entmax's plain call, and the one with the best of the partial sorts that fit x."""
     import entmax
@@ -146,6 +155,7 @@ def peers_for(x: torch.Tensor, out: torch.Tensor) -> Iterator[Peer]:
     yield Peer("top_k", f"torch.topk k={TOP_K}", top_k)
     yield Peer("top_p", f"torch.sort p={TOP_P}", top_p)
     yield Peer("min_p", f"torch p={MIN_P}", min_p)
+    yield Peer("top_n_sigma", f"torch n={N_SIGMA}", top_n_sigma)
 
 
 def check_peers() -> None:

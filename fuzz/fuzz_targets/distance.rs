@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use shafer::{
-    Result, bhattacharyya, jensen_shannon, target, total_variation, wasserstein_1,
+    Result, bhattacharyya, jensen_shannon, target_distribution, total_variation, wasserstein_1,
     wasserstein_1_unit,
 };
 use shafer_fuzz::laws::Bits;
@@ -78,7 +78,7 @@ fn check<E: Bits>(input: &Input) {
     let back = wasserstein_1(&q, &p, &positions);
     laws(there, back, wasserstein_1(&p, &p, &positions), span * (1.0 + ROUNDING), fine && on_line);
 
-    let made = target(&p, &q);
+    let made = target_distribution(&p, &q);
     assert_eq!(made.is_ok(), fine, "{made:?}");
     if let Ok(made) = made {
         assert!((made.iter().sum::<f64>() - 1.0).abs() <= ROUNDING, "{made:?}");

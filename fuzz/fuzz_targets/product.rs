@@ -91,7 +91,7 @@ fuzz_target!(|input: Input| {
                 && indices.windows(2).all(|pair| pair[0] < pair[1])
                 && indices.iter().all(|&index| (index as usize) < *len)
         });
-        let compressed = Product::compressed(&parts);
+        let compressed = Product::csr(&parts);
         assert_eq!(compressed.is_ok(), all_valid && fit, "{compressed:?}");
         if let Ok(product) = compressed {
             check(&product, &input, &rows.iter().map(Vec::len).collect::<Vec<_>>());

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use rand_core::TryRng;
-use shafer::{Sampler, sample_compressed, sample_dense};
+use shafer::{Sampler, sample_csr, sample_dense};
 use shafer_fuzz::laws::Bits;
 use shafer_fuzz::{Number, Type, with_type};
 
@@ -53,11 +53,11 @@ fn check<E: Bits>(input: &Input) {
     let sampler = Sampler::dense(&row);
     assert_eq!(sampler.is_ok(), valid, "{sampler:?}");
     let indices: Vec<u32> = (0..row.len() as u32).map(|k| 3 * k).collect();
-    let compressed = Sampler::compressed(&indices, &row);
+    let compressed = Sampler::csr(&indices, &row);
     for draw in input.draws.iter().copied().chain([0, u64::MAX, u64::MAX << 11]) {
         let class = sample_dense(&row, &mut Stuck(draw));
         assert_eq!(class.is_ok(), valid);
-        let again = sample_compressed(&indices, &row, &mut Stuck(draw));
+        let again = sample_csr(&indices, &row, &mut Stuck(draw));
         assert_eq!(class.clone().map(|class| 3 * class).ok(), again.ok());
         if let (Ok(class), Ok(sampler), Ok(compressed)) = (class, &sampler, &compressed) {
             let drawn = sampler.sample(&mut Stuck(draw));
@@ -66,7 +66,7 @@ fn check<E: Bits>(input: &Input) {
         }
         let fits = input.indices.len() == row.len()
             && input.indices.windows(2).all(|pair| pair[0] < pair[1]);
-        let any = sample_compressed(&input.indices, &row, &mut Stuck(draw));
+        let any = sample_csr(&input.indices, &row, &mut Stuck(draw));
         assert_eq!(any.is_ok(), valid && fits, "{any:?}");
     }
 }

@@ -77,6 +77,7 @@ pub enum Parameters {
     TopK { k: Count },
     TopP { p: Number },
     MinP { p: Number },
+    TopNSigma { n: Number },
 }
 
 impl Parameters {
@@ -91,6 +92,7 @@ impl Parameters {
             Self::TopK { k } => Choice::TopK { k: k.0 },
             Self::TopP { p } => Choice::TopP { p: p.get() },
             Self::MinP { p } => Choice::MinP { p: p.get() },
+            Self::TopNSigma { n } => Choice::TopNSigma { n: n.get() },
         }
     }
 }

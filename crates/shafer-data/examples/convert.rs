@@ -1,6 +1,6 @@
 //! Copies an array from one format to another, row by row: `convert IN OUT`.
 //!
-//! With `-` for OUT it only reads, and says how fast.
+//! If OUT is `-`, it only reads, and prints the throughput.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::error::Error;
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use shafer_data::{Location, Values, create, open};
 
-/// Enough to keep the disk busy, small enough for the cache.
+/// Large enough to keep the disk busy, small enough for the cache.
 const BLOCK: usize = 1 << 18;
 
 fn main() -> ExitCode {

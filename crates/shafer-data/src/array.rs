@@ -1,4 +1,4 @@
-//! Arrays in files.
+//! Arrays in files, and their readers.
 
 use std::fmt;
 
@@ -16,19 +16,18 @@ use crate::{Columns, Dtype, Result, Values};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayInfo {
-    /// Its name, in files that hold several.
+    /// The name, in files with several arrays.
     pub name: Option<String>,
-    /// The type of its elements.
+    /// The element type.
     pub dtype: Dtype,
-    /// Its shape. A scalar has none. The last number is always that of the last axis.
+    /// The shape. It is empty for a scalar.
     pub shape: Vec<usize>,
-    /// Whether the number of rows is only known at the end, as in text. `shape` is then the shape
-    /// of one row.
+    /// Whether the number of rows is unknown, as in text. `shape` is then the shape of one row.
     pub open_ended: bool,
 }
 
 impl ArrayInfo {
-    /// The number of elements, where it is known.
+    /// The number of elements, if it is known.
     ///
     /// ```
     /// use shafer_data::{ArrayInfo, Dtype};
@@ -40,7 +39,7 @@ impl ArrayInfo {
         if self.open_ended { None } else { elements(&self.shape) }
     }
 
-    /// Its shape as Python writes it.
+    /// The shape in Python syntax.
     ///
     /// ```
     /// use shafer_data::{ArrayInfo, Dtype};
@@ -53,7 +52,7 @@ impl ArrayInfo {
         rows.to_owned() + &shape_text(&self.shape)
     }
 
-    /// The index of an element that is the so-manieth in C order, as Python writes it.
+    /// The index of the element at a position in C order, in Python syntax.
     pub(crate) fn index_text(&self, element: usize) -> String {
         let mut rest = element;
         let mut index: Vec<usize> = Vec::new();
@@ -78,30 +77,30 @@ impl fmt::Display for ArrayInfo {
     }
 }
 
-/// What an array is opened for.
+/// The purpose of an array, which decides the allowed types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Its numbers, which are of floating-point type.
+    /// Numbers of floating-point type.
     Numbers,
-    /// To choose by; types of one byte serve as well.
+    /// A mask: also types of one byte.
     Mask,
-    /// Numbers of classes; all integers serve as well.
+    /// Class indices: also all integer types.
     Labels,
 }
 
-/// No tensor of a model has more axes; a file that says so is broken or hostile.
+/// The most axes of an array. A file with more is damaged or hostile.
 pub(crate) const MAX_RANK: usize = 32;
 
-/// The product of a shape that comes from a file, unless it overflows.
+/// The product of a shape from a file, or `None` on overflow.
 pub(crate) fn elements(shape: &[usize]) -> Option<usize> {
-    // An empty array is empty whatever its other axes say.
+    // An axis of length 0 makes the product 0 even if the other axes overflow.
     if shape.contains(&0) {
         return Some(0);
     }
     shape.iter().try_fold(1, |product: usize, &n| product.checked_mul(n))
 }
 
-/// A shape as Python writes it.
+/// A shape in Python syntax.
 pub(crate) fn shape_text(shape: &[usize]) -> String {
     match shape {
         [n] => format!("({n},)"),
@@ -109,18 +108,17 @@ pub(crate) fn shape_text(shape: &[usize]) -> String {
     }
 }
 
-/// Reads an array from its beginning to its end, in C order whatever the order of the file.
+/// Reads an array sequentially, in C order whatever the order of the file.
 pub trait ArrayReader: Send {
-    /// What it reads.
+    /// The array.
     fn info(&self) -> &ArrayInfo;
 
-    /// Replaces the contents of `block` by the next elements, at most `elements` of them; fewer
-    /// only at the end, and none after it. `block` takes the array's type. The memory used is that
-    /// of the block, not that of the array.
+    /// Replaces the contents of `block` by the next `elements` elements: fewer at the end, and none after
+    /// it. `block` takes the array's type. Memory use is that of the block, not of the array.
     fn read(&mut self, elements: usize, block: &mut Values) -> Result<()>;
 
-    /// How much of the file has been read, from 0 to 1, where its length is known and the number of its elements is
-    /// not: in files of text.
+    /// The fraction of a text file that has been read, from 0 to 1, if its length is known. `None` for
+    /// formats with a known number of elements.
     ///
     /// ```
     /// use shafer_data::{Location, Values, open};
@@ -137,7 +135,7 @@ pub trait ArrayReader: Send {
         None
     }
 
-    /// Which columns make up the rows, where columns have names.
+    /// The selected columns, in tables with named columns.
     fn columns(&self) -> Option<&Columns> {
         None
     }

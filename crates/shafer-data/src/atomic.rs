@@ -1,4 +1,4 @@
-//! Files that appear when they are complete.
+//! Atomic file writes: temporary file, then rename.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, TryLockError};
@@ -9,15 +9,17 @@ use tempfile::TempPath;
 
 use crate::{Error, Result};
 
-/// Large enough that a system call costs nothing beside what it writes.
+/// Large enough that the cost of system calls is negligible.
 const BUFFER: usize = 1 << 20;
 
-/// A file that is written aside, in the same folder, and takes its name on [`commit`](Self::commit).
-/// Until then what was there stays as it is; dropped before, it leaves nothing. A file that replaces another
-/// keeps its owner and permissions. What a killed program left is removed when the same file is written again.
+/// A temporary file in the target's folder that [`commit`](Self::commit) renames to the target.
 ///
-/// It protects from failures of the program and from full disks, not of the power: it does not wait
-/// until the disk has everything.
+/// Until then an existing target stays unchanged. Dropping it without a commit removes the temporary file. A
+/// file that replaces another keeps its owner and permissions. Temporary files of killed programs are
+/// removed when the same target is written again.
+///
+/// This protects against crashes of the program and full disks, but not against power failures: it does not
+/// call `fsync`.
 ///
 /// ```
 /// use std::io::Write;
@@ -37,12 +39,12 @@ pub struct AtomicFile {
     label: String,
     target: PathBuf,
     file: BufWriter<File>,
-    /// What it is called until then; removed when dropped, after the file is closed.
+    /// The temporary path, removed when dropped. Declared after `file`, so that the file is closed first.
     temporary: TempPath,
 }
 
 impl AtomicFile {
-    /// Begins a file that will be called `path`.
+    /// Creates the temporary file for the target `path`.
     ///
     /// ```
     /// let error = shafer_data::AtomicFile::create("/".as_ref()).unwrap_err();
@@ -50,14 +52,14 @@ impl AtomicFile {
     /// ```
     pub fn create(path: &Path) -> Result<Self> {
         let label = path.display().to_string();
-        // A link stays a link: what it points to is replaced.
+        // Follows symbolic links: the file that a link points to is replaced.
         let target = followed(path).map_err(|e| Error::io(&label, "follow the link", e))?;
         let replaced = fs::metadata(&target).ok();
         if let Some(found) = &replaced {
             if found.is_dir() {
                 return Err(Error::request(&label, "is a folder; name a file in it"));
             }
-            // Renaming over a device would take the device away.
+            // Renaming over a device would replace the device.
             if !found.is_file() {
                 return Err(Error::request(&label, "is not a file; name a file"));
             }
@@ -74,7 +76,7 @@ impl AtomicFile {
         Ok(Self { label, target, file: BufWriter::with_capacity(BUFFER, file), temporary })
     }
 
-    /// Gives the file its name.
+    /// Renames the temporary file to the target.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -88,24 +90,24 @@ impl AtomicFile {
         drop(file.into_inner().map_err(|e| Error::io(&label, "write", e.into_error()))?);
         temporary
             .persist(&target)
-            .map_err(|e| Error::io(&label, "give the file its name", e.error))?;
+            .map_err(|e| Error::io(&label, "rename the temporary file to it", e.error))?;
         Ok(())
     }
 
-    /// An unnamed file on the same disk, for what has to come later in this one.
+    /// An anonymous file in the same folder, for data that comes later in this file.
     pub(crate) fn spill(&self) -> Result<Spill> {
         let file = tempfile::tempfile_in(folder(&self.target))
             .map_err(|e| Error::io(&self.label, "create a file in its folder", e))?;
         Ok(Spill { file: BufWriter::with_capacity(BUFFER, file) })
     }
 
-    /// Everything that was spilled. The kernel copies it, where it can.
+    /// Appends a spill file, by a copy in the kernel where possible.
     pub(crate) fn append(&mut self, spill: &mut Spill) -> io::Result<u64> {
         self.flush()?;
         io::copy(spill.rewind()?, self.file.get_mut())
     }
 
-    /// Writes at the beginning of the file or elsewhere before its end, and returns to the end.
+    /// Overwrites bytes at a position, then seeks to the end.
     pub(crate) fn patch(&mut self, position: u64, bytes: &[u8]) -> io::Result<()> {
         self.seek(SeekFrom::Start(position))?;
         self.write_all(bytes)?;
@@ -117,15 +119,15 @@ impl AtomicFile {
         &self.label
     }
 
-    /// The error of a failed write to this file or to what was spilled.
+    /// The error of a failed write to this file or a spill file.
     pub(crate) fn failed(&self, source: io::Error) -> Error {
         Error::io(&self.label, "write", source)
     }
 }
 
-/// What a path stands for when all links are followed, whether that exists or not.
+/// The path after following all symbolic links. Its file need not exist.
 fn followed(path: &Path) -> io::Result<PathBuf> {
-    /// As many as Linux follows.
+    /// The limit of Linux.
     const MOST_LINKS: usize = 40;
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -137,11 +139,10 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// The number of random characters that end the name of a temporary file.
+/// The random characters at the end of the name of a temporary file.
 const RANDOM: usize = 6;
 
-/// Creates a temporary file and locks it until it is closed, so that another program can tell it from one
-/// that was abandoned.
+/// Creates a temporary file and locks it until it is closed. Files without a lock are abandoned.
 fn begin(
     folder: &Path,
     prefix: &OsStr,
@@ -150,15 +151,15 @@ fn begin(
     const ATTEMPTS: usize = 16;
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).rand_bytes(RANDOM);
-    // A new file follows the umask. One that replaces another stays private until it has its owner.
+    // A new file follows the umask. A replacement stays private until its owner is set.
     #[cfg(unix)]
     if replaced.is_none() {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     }
     for _ in 0..ATTEMPTS {
         let (file, temporary) = builder.tempfile_in(folder)?.into_parts();
-        // Before it was locked, another program may have taken it for abandoned. Some network disks have
-        // no locks.
+        // Another process may have removed it before it was locked. Some network file systems have no
+        // locks.
         let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
         if taken || !temporary.exists() {
             continue;
@@ -171,7 +172,7 @@ fn begin(
     Err(io::Error::other("other programs remove it"))
 }
 
-/// Removes temporary files of the same name that no program holds. What cannot be removed stays.
+/// Removes abandoned temporary files of this target. Ignores files that cannot be removed.
 fn remove_abandoned(folder: &Path, prefix: &OsStr) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let ours = |name: &OsStr| {
@@ -179,7 +180,7 @@ fn remove_abandoned(folder: &Path, prefix: &OsStr) {
         random.is_some_and(|r| r.len() == RANDOM && r.iter().all(u8::is_ascii_alphanumeric))
     };
     for entry in entries.flatten().filter(|entry| ours(&entry.file_name())) {
-        // Opening a pipe would wait for somebody to write to it.
+        // Opening a named pipe would block.
         if entry.file_type().is_ok_and(|kind| kind.is_file())
             && let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
@@ -189,8 +190,8 @@ fn remove_abandoned(folder: &Path, prefix: &OsStr) {
     }
 }
 
-/// Gives a new file the owner, the group and the permissions of the one that it replaces. Where the system
-/// does not allow the owner or the group, nobody gets more access than before.
+/// Copies the owner, the group and the permissions of the replaced file. If the owner or the group cannot be
+/// set, permissions are reduced so that nobody gains access.
 #[cfg(unix)]
 fn keep_access(file: &File, replaced: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
@@ -199,12 +200,12 @@ fn keep_access(file: &File, replaced: &Metadata) -> io::Result<()> {
     if (created.uid(), created.gid()) != (replaced.uid(), replaced.gid())
         && fchown(file, Some(replaced.uid()), Some(replaced.gid())).is_err()
     {
-        // A member of the group may give a file to it.
+        // Members of a group may set it without being root.
         let _ = fchown(file, None, Some(replaced.gid()));
     }
     let mut mode = replaced.mode() & 0o777;
     if file.metadata()?.gid() != replaced.gid() {
-        // Members of the new group were others, and those of the old one are.
+        // The members of the new group had the access of others, and those of the old group have it now.
         let shared = (mode >> 3) & mode & 0o7;
         mode = mode & 0o700 | shared << 3 | shared;
     }
@@ -240,14 +241,14 @@ impl Seek for AtomicFile {
     }
 }
 
-/// Bytes that wait on the disk.
+/// An anonymous temporary file.
 #[derive(Debug)]
 pub(crate) struct Spill {
     file: BufWriter<File>,
 }
 
 impl Spill {
-    /// The file, from its beginning.
+    /// The file, positioned at its start.
     pub(crate) fn rewind(&mut self) -> io::Result<&mut File> {
         self.file.flush()?;
         let file = self.file.get_mut();
@@ -303,7 +304,7 @@ mod tests {
         file.commit().unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        // Readable as every new file is.
+        // The permissions of a new file follow the umask.
         let plain = folder.path().join("c");
         fs::write(&plain, "").unwrap();
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();

@@ -1,9 +1,9 @@
-//! What separates the values of a line of text.
+//! Delimiters of text.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What separates the values of a line of text.
+/// The delimiter between the values of a line.
 ///
 /// ```
 /// use shafer_data::Delimiter;
@@ -33,7 +33,7 @@ impl Delimiter {
 impl FromStr for Delimiter {
     type Err = String;
 
-    /// `tab`, `space`, or one ASCII character that is no part of a number, a name or a comment.
+    /// `tab`, `space`, or an ASCII character that cannot occur in a number, a name or a comment.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.as_bytes() {
             b"space" | b" " => Ok(Self::Spaces),

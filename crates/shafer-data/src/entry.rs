@@ -1,4 +1,4 @@
-//! Files that hold several arrays, and which one is meant.
+//! Selects an array in files with several.
 
 use std::fmt::Write;
 
@@ -7,11 +7,10 @@ use crate::npy::shortened;
 use crate::raw::Elements;
 use crate::{ArrayInfo, Dtype, Error, Result};
 
-/// How many arrays an error lists; models have thousands.
+/// The number of arrays that an error lists. Models have thousands.
 const LISTED: usize = 20;
 
-/// An array in a file that holds several. `dtype` is the file's own word for a type that is not
-/// read.
+/// An array in a file with several. `dtype` is the file's name of an unsupported type.
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) dtype: std::result::Result<Dtype, String>,
@@ -24,7 +23,7 @@ impl Entry {
         Some(self.info_as(*self.dtype.as_ref().ok()?))
     }
 
-    /// The array, if it is read as this type.
+    /// The array, if its type is supported.
     pub(crate) fn info_as(&self, dtype: Dtype) -> ArrayInfo {
         let (name, shape) = (Some(self.name.clone()), self.shape.clone());
         ArrayInfo { name, dtype, shape, open_ended: false }
@@ -40,7 +39,7 @@ impl Entry {
     }
 }
 
-/// The types that are read.
+/// The types that a purpose allows, for messages.
 pub(crate) fn types(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Numbers => "f16, bf16, f32 or f64",
@@ -49,7 +48,7 @@ pub(crate) fn types(purpose: Purpose) -> &'static str {
     }
 }
 
-/// The index of the array of that name, or without a name, of the only one that can be meant.
+/// The index of the array with this name. Without a name, the only array of an allowed type.
 pub(crate) fn choose(
     file: &str,
     entries: &[Entry],
@@ -86,7 +85,7 @@ fn listing(entries: &[Entry]) -> String {
     })
 }
 
-/// A list of things as errors give it: not all of them, if there are many.
+/// A list for error messages, shortened if it is long.
 pub(crate) fn several<T>(things: &[T], text: impl Fn(&T) -> String) -> String {
     let listed: Vec<String> = things.iter().take(LISTED).map(text).collect();
     let mut listed = listed.join(", ");

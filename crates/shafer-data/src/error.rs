@@ -1,8 +1,8 @@
-//! The one error type of the crate.
+//! The error type of the crate.
 
 use std::fmt;
 
-/// What was wrong, where, and what to do: one line.
+/// An error whose message is one line: what is wrong, where, and what to do.
 ///
 /// ```
 /// use shafer_data::{Location, open};
@@ -13,20 +13,20 @@ use std::fmt;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
+    /// An operation of the operating system failed.
     Io {
         /// The file.
         file: String,
-        /// What was tried.
+        /// The operation.
         action: &'static str,
         /// The reason.
         source: std::io::Error,
     },
-    /// The contents of a file are not what its kind requires.
+    /// The contents of a file are invalid.
     Format {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
         /// What to do about it.
         hint: &'static str,
@@ -35,7 +35,7 @@ pub enum Error {
     Request {
         /// The file.
         file: String,
-        /// What does not fit.
+        /// The mismatch.
         problem: String,
     },
 }
@@ -45,7 +45,7 @@ impl Error {
         Self::Io { file: file.to_owned(), action, source }
     }
 
-    /// The error of rows that memory has no room for.
+    /// The error for a block of rows that does not fit into memory.
     ///
     /// ```
     /// let error = shafer_data::Error::memory("logits.npy");
@@ -74,7 +74,7 @@ impl fmt::Display for Error {
     }
 }
 
-// The one line has the reason in it already: a `source` besides would have it said twice.
+// No `source`: the message includes it, and reporters would print it twice.
 impl std::error::Error for Error {}
 
 /// A result whose error is [`Error`].

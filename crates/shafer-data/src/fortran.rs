@@ -1,35 +1,35 @@
-//! Fortran order read as C order, in bounded memory.
+//! Reads arrays in Fortran order as C order, in bounded memory.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// The bytes that are held at a time. Larger blocks make longer runs of each column, smaller ones
-/// stay in the cache.
+/// The size of the buffer in bytes. A larger one makes longer runs of each column, a smaller one stays in
+/// cache.
 pub(crate) const BUDGET: usize = 8 << 20;
 
-/// The columns that are turned at a time: a cache line of f32. Element by element, each write would
-/// touch another line.
+/// The columns to transpose at a time: a cache line of f32. One column at a time, each write would touch
+/// another line.
 pub(crate) const GROUP: usize = 16;
 
-/// Where elements that are wanted lie farther apart than this, they are read one by one.
+/// Above this stride in bytes, elements are read one by one.
 const LONGEST_GAP: usize = 64 << 10;
 
 /// Reads an array stored with its first axis fastest as bytes with its last axis fastest.
 ///
-/// The array is cut along one axis, the *cut*: the axes before it are stepped through, and of
-/// the cut axis as many indices are taken at a time as fit into the budget together with all the
-/// axes after it. For a matrix the cut is the first axis, and a block is a number of whole rows.
+/// A block has fixed indices of the axes before one axis, the *cut*, a range of indices of the cut, and all
+/// indices of the axes after it. The range is as large as the buffer allows. The cut of a matrix is its
+/// first axis, and a block is a number of rows.
 pub(crate) struct Transposed<R> {
     source: R,
-    /// Where the array begins.
+    /// The offset of the array in the file.
     start: u64,
     size: usize,
     shape: Vec<usize>,
     cut: usize,
-    /// Indices of the cut axis in a full block.
+    /// The indices of the cut axis in a full block.
     rows: usize,
-    /// Product of the axes before the cut: the distance between neighbours along it.
+    /// The product of the axes before the cut, which is its stride.
     stride: usize,
-    /// Product of the axes after the cut.
+    /// The product of the axes after the cut.
     rest: usize,
     /// The next block: an index into the axes before the cut, in C order, and into the cut axis.
     prefix: usize,
@@ -40,13 +40,13 @@ pub(crate) struct Transposed<R> {
     gather: Vec<u8>,
 }
 
-/// Whether an array of this shape looks the same in both orders.
+/// Whether an array of this shape has the same layout in both orders.
 pub(crate) fn order_is_irrelevant(shape: &[usize]) -> bool {
     shape.contains(&0) || shape.iter().filter(|&&n| n > 1).count() <= 1
 }
 
 impl<R: Read + Seek> Transposed<R> {
-    /// `shape` has at least two axes longer than 1, none of length 0, and its product fits.
+    /// `shape` must have at least two axes longer than 1, none of length 0, and a product without overflow.
     pub(crate) fn new(source: R, start: u64, size: usize, shape: &[usize]) -> Self {
         Self::with_budget(source, start, size, shape, BUDGET)
     }
@@ -89,7 +89,7 @@ impl<R: Read + Seek> Transposed<R> {
         for axis in (1..after.len()).rev() {
             steps[axis - 1] = steps[axis] * after[axis];
         }
-        // Columns in the order of the file; `place` is where each belongs.
+        // Columns in the order of the file. `place` is the target of each.
         let mut index = vec![0; after.len()];
         let mut place = 0;
         let mut places = [0; GROUP];
@@ -129,7 +129,7 @@ impl<R: Read + Seek> Transposed<R> {
         Ok(())
     }
 
-    /// Where the current indices of the axes before the cut lie in the file, in elements.
+    /// The offset of the current indices of the axes before the cut, in elements.
     fn prefix_offset(&self) -> usize {
         let before = &self.shape[..self.cut];
         let mut remaining = self.prefix;
@@ -177,14 +177,13 @@ fn read_strided(
     Ok(())
 }
 
-/// How far apart to put columns of so many bytes: those of a power of two would all compete for the
-/// same lines of the cache.
+/// The pitch of columns of this many bytes. A pitch of a power of two would map all columns to the same
+/// cache sets.
 pub(crate) fn pitch(bytes: usize) -> usize {
     bytes + 64
 }
 
-/// Writes columns of elements of `size` bytes, which begin every `pitch` bytes, at their places in
-/// every row of the block. A row has `length` elements.
+/// Transposes columns of elements of `size` bytes, `pitch` bytes apart, into rows of `length` elements.
 pub(crate) fn scatter(
     columns: &[u8],
     pitch: usize,
@@ -232,7 +231,7 @@ impl<R: Read + Seek> Read for Transposed<R> {
 mod tests {
     use super::*;
 
-    /// The C index of every element, laid out in Fortran order.
+    /// The C index of every element, in Fortran order.
     fn fortran(shape: &[usize]) -> Vec<u8> {
         let total: usize = shape.iter().product();
         let mut bytes = vec![0; total * 4];
@@ -273,7 +272,7 @@ mod tests {
 
     #[test]
     fn distant_elements() {
-        // 20,000 f32 between neighbours of the cut axis: read one by one; 300: gathered in runs.
+        // A stride of 20,000 f32 reads elements one by one, and one of 300 gathers runs.
         for shape in [[20_000, 3], [300, 200]] {
             let bytes = fortran(&shape);
             let mut reader = Transposed::with_budget(io::Cursor::new(bytes), 0, 4, &shape, 400);

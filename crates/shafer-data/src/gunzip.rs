@@ -1,4 +1,4 @@
-//! Gzip, undone while it is read.
+//! Streaming decompression of gzip.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
@@ -6,8 +6,8 @@ use flate2::bufread::GzDecoder;
 
 pub(crate) const MAGIC: &[u8] = b"\x1f\x8b";
 
-/// Reads all members of a gzip file. Zeros between and after them are padding; anything else that is
-/// no member is an error, as is an end within one.
+/// Reads all members of a gzip file. Skips zero padding between and after them. Other data that is not a
+/// member is an error, as is a truncated member.
 pub(crate) struct Gunzip<R> {
     member: Option<GzDecoder<BufReader<R>>>,
 }

@@ -1,15 +1,14 @@
-//! Bytes to typed arrays.
+//! Reads and writes array files, reads models and data sets.
 //!
-//! Files are read and written in blocks, so that memory does not grow with the number of rows. What
-//! is wrong with a file is said in one line: what, where, and what to do.
+//! Arrays are read and written in blocks, so memory use does not depend on the number of rows. Errors are
+//! one line: what is wrong, where, and what to do.
 //!
-//! Reading: [`Location`] says where, [`open`] gives an [`ArrayReader`], [`list`] what there is;
-//! [`open_with`] chooses columns of a table; [`open_mask`] gives 0 and 1 of any type,
-//! [`open_labels`] integers of any type.
-//! Models: [`heads`] lists what may be the last linear layer, [`load_head`] loads it; a [`HeadRequest`]
-//! says how it lies where the file does not.
-//! Data sets: [`dataset`] finds, verifies and reads them.
-//! Writing: [`create`] gives a [`RowWriter`], which takes [`SparseRows`] or dense ones.
+//! - Reading: [`open`] returns an [`ArrayReader`] for a [`Location`], and [`list`] the arrays of a file.
+//!   [`open_with`] selects columns of a table, [`open_mask`] reads masks and [`open_labels`] integers.
+//! - Models: [`heads`] lists the tensors that can be the last linear layer, and [`load_head`] loads one. A
+//!   [`HeadRequest`] specifies the layout that the file leaves open.
+//! - Data sets: [`dataset`] finds, verifies and reads them.
+//! - Writing: [`create`] returns a [`RowWriter`] for dense or [`SparseRows`].
 
 mod array;
 mod atomic;

@@ -1,22 +1,21 @@
-//! The lines of a text, cut into fields.
+//! Splits text into lines and fields.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use crate::Delimiter;
 
-/// Room for a million classes; more in one row is not a table. Where their fields lie takes memory too,
-/// which is more than that of the text if there are only separators.
+/// Enough for a million classes. Bounds the memory of a row: its text, and the offsets of its fields.
 const LONGEST_ROW: usize = 64 << 20;
 const MOST_SEPARATORS: usize = 4 << 20;
 
-/// Reads lines that hold values: neither blank ones nor comments, which begin with `#`.
+/// Reads lines with values. Skips blank lines and comments, which begin with `#`.
 pub(crate) struct Lines<R> {
     source: R,
     delimiter: Delimiter,
-    /// What ends a line: `\n` (or `\r\n`), or `\r`.
+    /// The line terminator: `\n` (also `\r\n`) or `\r`.
     end: u8,
     text: Vec<u8>,
-    /// Where the fields of the line lie in `text`.
+    /// The byte ranges of the fields in `text`.
     fields: Vec<(u32, u32)>,
     /// Counted from 1.
     number: u64,
@@ -28,7 +27,7 @@ impl<R: BufRead> Lines<R> {
         Self { source, delimiter, end, text: Vec::new(), fields: Vec::new(), number: 0, bytes: 0 }
     }
 
-    /// Goes to the next line, if there is one.
+    /// Advances to the next line, if there is one.
     pub(crate) fn next(&mut self) -> io::Result<bool> {
         loop {
             self.text.clear();
@@ -46,7 +45,7 @@ impl<R: BufRead> Lines<R> {
             while self.text.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
                 self.text.pop();
             }
-            // Tabs between nothing are values that are missing.
+            // Empty fields between tabs are missing values.
             let blank =
                 |byte: &u8| *byte == b' ' || *byte == b'\t' && self.delimiter != Delimiter::TAB;
             match self.text.iter().find(|byte| !blank(byte)) {
@@ -66,7 +65,7 @@ impl<R: BufRead> Lines<R> {
         let mut start = 0;
         for end in 0..=self.text.len() {
             if end == self.text.len() || self.separates(self.text[end]) {
-                // Several spaces are one separator.
+                // Consecutive spaces are one separator.
                 if self.delimiter != Delimiter::Spaces || end > start {
                     self.push(start, end)?;
                 }
@@ -76,7 +75,7 @@ impl<R: BufRead> Lines<R> {
         Ok(())
     }
 
-    /// Separators in quotes are part of a field, and two quotes in quotes are one.
+    /// A quoted field can contain separators, and two quotes for one.
     fn cut_quoted(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.text);
         let mut rest = line.iter().copied().peekable();
@@ -127,17 +126,17 @@ impl<R: BufRead> Lines<R> {
                  text?"
             ));
         }
-        // A row is shorter than 4 GiB.
+        // Fits: a row is shorter than 4 GiB.
         self.fields.push((start as u32, end as u32));
         Ok(())
     }
 
-    /// How many fields the line has.
+    /// The number of fields of the line.
     pub(crate) fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// A field of the line without the blanks around it.
+    /// A field of the line, trimmed.
     pub(crate) fn field(&self, index: usize) -> &[u8] {
         let (start, end) = self.fields[index];
         self.text[start as usize..end as usize].trim_ascii()
@@ -152,7 +151,7 @@ impl<R: BufRead> Lines<R> {
         self.number
     }
 
-    /// How many bytes all lines so far have.
+    /// The bytes of all lines so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! Where an array is.
+//! Locations of arrays: a file, and a name in it.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -14,11 +14,11 @@ pub struct Location {
 }
 
 impl Location {
-    /// Reads `path`, `path:name`, `-` or `-:name`.
+    /// Parses `path`, `path:name`, `-` or `-:name`.
     ///
-    /// Colons occur in the names of files too, so the longest beginning that is a file is the path.
-    /// Where there is no such file, the name begins at the last colon, unless that is the one after
-    /// a drive's letter or what follows it looks like a path.
+    /// File names can contain colons, so the path is the longest prefix that is an existing file. If there
+    /// is none, the name starts after the last colon, unless that follows a drive letter or precedes
+    /// something that looks like a path.
     ///
     /// ```
     /// use std::path::Path;
@@ -57,7 +57,7 @@ impl Location {
         }
     }
 
-    /// The file as errors name it.
+    /// The label of the file in error messages.
     pub(crate) fn label(&self) -> String {
         match &self.path {
             Some(path) => path.display().to_string(),
@@ -70,7 +70,7 @@ fn is_drive(text: &[u8], colon: usize) -> bool {
     colon == 1 && text[0].is_ascii_alphabetic()
 }
 
-/// What is before and after a colon. `None` if what follows it cannot be a name.
+/// Splits at a colon. `None` if the rest cannot be a name.
 #[cfg(unix)]
 fn split(text: &OsStr, colon: usize) -> Option<(PathBuf, String)> {
     use std::os::unix::ffi::OsStrExt as _;
@@ -80,7 +80,7 @@ fn split(text: &OsStr, colon: usize) -> Option<(PathBuf, String)> {
     Some((PathBuf::from(OsStr::from_bytes(path)), name.to_owned()))
 }
 
-/// What is before and after a colon. `None` if what follows it cannot be a name.
+/// Splits at a colon. `None` if the rest cannot be a name.
 #[cfg(not(unix))]
 fn split(text: &OsStr, colon: usize) -> Option<(PathBuf, String)> {
     let (path, name) = text.to_str()?.split_at_checked(colon)?;
@@ -131,7 +131,7 @@ mod tests {
         let location = Location::parse(OsStr::from_bytes(b"a\xff.npz:x"));
         assert_eq!(location.path.unwrap().as_os_str().as_bytes(), b"a\xff.npz");
         assert_eq!(location.name.as_deref(), Some("x"));
-        // A name is text, so this is a path.
+        // Names are UTF-8, so this is a path.
         let location = Location::parse(OsStr::from_bytes(b"a.npz:\xff"));
         assert_eq!(location.path.unwrap().as_os_str().as_bytes(), b"a.npz:\xff");
         assert_eq!(location.name, None);

@@ -1,4 +1,4 @@
-//! Arrays of 0 and 1 that say which elements of another array take part.
+//! Masks: arrays of 0 and 1 that select elements of another array.
 
 use half::{bf16, f16};
 
@@ -6,7 +6,7 @@ use crate::array::Purpose;
 use crate::open::open_for;
 use crate::{ArrayInfo, ArrayReader, Error, Location, Result, TableOptions, Values};
 
-/// Reads a mask from its beginning to its end, in C order whatever the order of the file.
+/// Reads a mask sequentially, in C order whatever the order of the file.
 ///
 /// ```
 /// use shafer_data::{Location, open_mask};
@@ -26,15 +26,15 @@ use crate::{ArrayInfo, ArrayReader, Error, Location, Result, TableOptions, Value
 pub struct MaskReader {
     label: String,
     reader: Box<dyn ArrayReader>,
-    /// Looked at but not read yet.
+    /// Values that were peeked at but not read yet.
     ahead: Vec<bool>,
-    /// How many values came before them.
+    /// The number of values before them.
     read: usize,
     block: Values,
 }
 
-/// Opens a mask: an array of type bool, u8, i8 or of floating point whose values are 0 or 1. Where it
-/// is found is as for [`open`](crate::open).
+/// Opens a mask: an array of bool, u8, i8 or floating point whose values are 0 or 1. The array is found like
+/// that of [`open`](crate::open).
 ///
 /// ```
 /// use shafer_data::{Location, open_mask};
@@ -58,12 +58,12 @@ pub fn open_mask(location: &Location) -> Result<MaskReader> {
 }
 
 impl MaskReader {
-    /// Its shape, and the type that it is read as, whatever its type in the file.
+    /// The shape, and the type that values are converted to.
     pub fn info(&self) -> &ArrayInfo {
         self.reader.info()
     }
 
-    /// All values that are left, if there are at most so many. They remain to be read.
+    /// Peeks at all remaining values, if there are at most this many.
     pub fn at_most(&mut self, values: usize) -> Result<Option<&[bool]>> {
         while self.ahead.len() <= values {
             let before = self.ahead.len();
@@ -75,7 +75,7 @@ impl MaskReader {
         Ok(None)
     }
 
-    /// Replaces the contents of `mask` by the next values, exactly so many.
+    /// Replaces the contents of `mask` by exactly the next `elements` values.
     pub fn read(&mut self, values: usize, mask: &mut Vec<bool>) -> Result<()> {
         if self.at_most(values)?.is_some_and(|left| left.len() < values) {
             let (needed, found) = (self.read + values, self.read + self.ahead.len());
@@ -123,7 +123,7 @@ fn convert<T: Copy>(
 ) -> Option<(usize, f64)> {
     let is_binary = |x: f64| x == 0.0 || x == 1.0;
     mask.extend(block.iter().map(|&x| to_f64(x) != 0.0));
-    // All of them first, which takes several at a time.
+    // A pass over all values first, which vectorises.
     if block.iter().fold(true, |all, &x| all & is_binary(to_f64(x))) {
         return None;
     }

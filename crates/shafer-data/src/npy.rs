@@ -1,4 +1,4 @@
-//! `NumPy`'s `.npy`, of the versions 1 to 3 of its format.
+//! `NumPy`'s `.npy` format, versions 1 to 3.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,25 +10,25 @@ use crate::{ArrayInfo, Dtype, Error, Result};
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// What is asked for to read the two bytes `V2` as bf16.
+/// The type name that reads the untyped elements `V2` as bf16.
 pub(crate) const BFLOAT16: &str = "bfloat16";
 
-/// `NumPy`'s own headers are of a few hundred bytes.
+/// The longest header. Those of `NumPy` have a few hundred bytes.
 const LONGEST_HEADER: usize = 1 << 20;
 
-/// `NumPy`'s own limit.
+/// The limit of `NumPy`.
 const MOST_AXES: usize = 64;
 
 const DAMAGED: &str = "the file is damaged or not a NumPy array; write it again with numpy.save";
 
-/// What comes before the elements.
+/// The header.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Header {
-    /// The type as the file names it, such as `<f4`.
+    /// The type in the syntax of `NumPy`, such as `<f4`.
     pub(crate) descr: String,
     pub(crate) fortran: bool,
     pub(crate) shape: Vec<usize>,
-    /// The length of all that in bytes.
+    /// The length in bytes up to the elements.
     pub(crate) length: u64,
 }
 
@@ -37,7 +37,7 @@ impl Header {
         let mut get = |buffer: &mut [u8]| -> Result<()> {
             let got = fill(source, buffer).map_err(|e| Error::io(file, "read", e))?;
             if got < buffer.len() {
-                let problem = "ends within the header of a NumPy array";
+                let problem = "ends within the NumPy header";
                 return Err(Error::format(file, problem, "copy or write the file again"));
             }
             Ok(())
@@ -46,7 +46,7 @@ impl Header {
         get(&mut start)?;
         if !start.starts_with(MAGIC) {
             let problem =
-                format!("begins with {} and not with {}", quoted(&start[..6]), quoted(MAGIC));
+                format!("begins with {}, not with {}", quoted(&start[..6]), quoted(MAGIC));
             return Err(Error::format(file, problem, DAMAGED));
         }
         let (prefix, length) = match start[6] {
@@ -61,7 +61,8 @@ impl Header {
                 (12, u32::from_le_bytes(length) as usize)
             }
             other => {
-                let problem = format!("is of version {other} of the NumPy format, not of 1 to 3");
+                let problem =
+                    format!("has version {other} of the NumPy format; supported are 1 to 3");
                 return Err(Error::format(file, problem, DAMAGED));
             }
         };
@@ -71,7 +72,7 @@ impl Header {
         }
         let mut text = vec![0; length];
         get(&mut text)?;
-        // Only the names of fields could be outside of ASCII, and arrays with fields are refused.
+        // Only field names can be non-ASCII, and arrays with fields are not supported.
         let text = String::from_utf8_lossy(&text);
         let (descr, fortran, shape) = Parser { rest: &text }.header().map_err(|problem| {
             Error::format(file, format!("the NumPy header {problem}"), DAMAGED)
@@ -79,7 +80,7 @@ impl Header {
         Ok(Self { descr, fortran, shape, length: prefix + length as u64 })
     }
 
-    /// `bfloat16` reads the type that `NumPy` has no name for.
+    /// `bfloat16` selects that type for untyped two-byte elements.
     pub(crate) fn elements(
         &self,
         file: &str,
@@ -133,8 +134,8 @@ impl Header {
     }
 }
 
-/// Opens the array in `source`, of which `length` bytes are known to follow; `again` is the same
-/// array in a file that can be sought in, and where it begins there.
+/// Opens the array in `source`, which has `length` bytes if known. `again` is the same array in a seekable
+/// file, with its offset.
 pub(crate) fn open(
     file: &str,
     name: Option<String>,
@@ -174,11 +175,11 @@ pub(crate) fn open(
         source = Box::new(Transposed::new(seekable, start, elements.size(), &header.shape));
     }
     let info = ArrayInfo { name, dtype: elements.dtype(), shape: header.shape, open_ended: false };
-    // A file that was rearranged was also measured.
+    // The length of a reordered file was already checked.
     RawReader::new(file, info, source, elements, !transpose)
 }
 
-/// Copies exactly `needed` bytes of a stream into a file that has no name.
+/// Copies exactly `needed` bytes of a stream into an anonymous temporary file.
 fn spill(file: &str, mut source: Box<dyn Read + Send>, needed: u64) -> Result<File> {
     let keep = |e| Error::io(file, "keep a temporary copy of the array", e);
     let mut copy = tempfile::tempfile().map_err(keep)?;
@@ -194,16 +195,16 @@ fn spill(file: &str, mut source: Box<dyn Read + Send>, needed: u64) -> Result<Fi
     Ok(copy)
 }
 
-/// The bytes before the elements of an array that is being written, at least `reserved` of them.
+/// A header of at least `reserved` bytes.
 pub(crate) fn header_bytes(descr: &str, shape: &[usize], reserved: usize) -> Vec<u8> {
     let dict =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {}, }}", shape_text(shape));
-    // Elements begin at a multiple of 64, as NumPy has it.
+    // Elements are aligned to 64 bytes, as NumPy does.
     let total = (10 + dict.len() + 1).max(reserved).next_multiple_of(64);
     let mut bytes = Vec::with_capacity(total);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&[1, 0]);
-    // Shapes have at most some ten axes: the length is far below the 65,535 of version 1.
+    // Shapes have few axes: the length is far below the 65,535 bytes of version 1.
     bytes.extend_from_slice(&((total - 10) as u16).to_le_bytes());
     bytes.extend_from_slice(dict.as_bytes());
     bytes.resize(total - 1, b' ');
@@ -211,17 +212,17 @@ pub(crate) fn header_bytes(descr: &str, shape: &[usize], reserved: usize) -> Vec
     bytes
 }
 
-/// Bytes as they can be shown in one line.
+/// Bytes, escaped for a message.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.escape_ascii())
 }
 
-/// A name from a file as it can be shown in one line.
+/// A name from a file, escaped and shortened for a message.
 pub(crate) fn shortened(text: &str) -> String {
     cut(text, 60)
 }
 
-/// Text from a file as it can be shown in one line: not too long, and nothing that a terminal obeys.
+/// Text from a file, shortened and with control characters escaped, for a message.
 pub(crate) fn cut(text: &str, longest: usize) -> String {
     let mut short = String::new();
     for (i, c) in text.chars().enumerate() {
@@ -237,7 +238,7 @@ pub(crate) fn cut(text: &str, longest: usize) -> String {
     short
 }
 
-/// Reads the dictionary that is a header, as Python writes it.
+/// Parses the Python dictionary of a header.
 struct Parser<'a> {
     rest: &'a str,
 }
@@ -266,7 +267,7 @@ impl<'a> Parser<'a> {
             }
         }
         if !self.rest.trim().is_empty() {
-            return Err(format!("goes on after its end with `{}`", shortened(self.rest.trim())));
+            return Err(format!("has text after its end: `{}`", shortened(self.rest.trim())));
         }
         let missing = |key| format!("has no key `{key}`");
         Ok((
@@ -291,7 +292,7 @@ impl<'a> Parser<'a> {
         if self.take(wanted) {
             Ok(())
         } else {
-            Err(format!("has `{}` where `{wanted}` should be", shortened(self.rest)))
+            Err(format!("has `{}` instead of `{wanted}`", shortened(self.rest)))
         }
     }
 
@@ -316,10 +317,10 @@ impl<'a> Parser<'a> {
                 return Ok(value);
             }
         }
-        Err(format!("has `{}` where True or False should be", shortened(self.rest)))
+        Err(format!("has `{}` instead of True or False", shortened(self.rest)))
     }
 
-    /// The type, or the list of fields of an array of records, which only needs to be shown.
+    /// The type, or the list of fields of a structured array, which is only shown in an error.
     fn descr(&mut self) -> Parsed<String> {
         self.rest = self.rest.trim_start();
         if !self.rest.starts_with('[') {
@@ -349,13 +350,13 @@ impl<'a> Parser<'a> {
             let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
             let (digits, rest) = self.rest.split_at(end);
             let n = digits.parse().map_err(|_| {
-                format!("has `{}` where the length of an axis should be", shortened(self.rest))
+                format!("has `{}` instead of the length of an axis", shortened(self.rest))
             })?;
             if shape.len() == MOST_AXES {
                 return Err(format!("has a shape of more than {MOST_AXES} axes"));
             }
             shape.push(n);
-            // Python 2 wrote long integers so.
+            // The suffix of long integers in Python 2.
             self.rest = rest.strip_prefix('L').unwrap_or(rest);
             if !self.take(',') {
                 self.expect(')')?;

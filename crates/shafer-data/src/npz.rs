@@ -17,8 +17,8 @@ pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
 const DAMAGED: &str = "the file is damaged or not an archive of arrays; write it again with \
                        numpy.savez";
 
-/// An archive that is open. The directory is read by the crate `zip`; the members by ourselves,
-/// since a reader of a member has to own what it reads from.
+/// An open archive. The crate `zip` reads the directory only: its readers of members borrow the archive,
+/// and an array's reader has to own its source.
 pub(crate) struct Archive {
     label: String,
     file: File,
@@ -27,7 +27,7 @@ pub(crate) struct Archive {
 
 /// A file in the archive.
 struct Member {
-    /// Without the ending `.npy`.
+    /// The name without `.npy`.
     name: String,
     start: u64,
     compressed: u64,
@@ -40,11 +40,7 @@ struct Member {
 impl Archive {
     pub(crate) fn open(label: &str, file: File) -> Result<Self> {
         let damaged = |e: zip::result::ZipError| {
-            Error::format(
-                label,
-                format!("the directory of the archive cannot be read ({e})"),
-                DAMAGED,
-            )
+            Error::format(label, format!("the directory of the archive is invalid ({e})"), DAMAGED)
         };
         let io = |e| Error::io(label, "read", e);
         let length = file.metadata().map_err(io)?.len();
@@ -82,7 +78,7 @@ impl Archive {
         Ok(self.entries(false)?.iter().filter_map(Entry::info).collect())
     }
 
-    /// Whether its members are these files, uncompressed, in any order.
+    /// Whether the members are exactly these files, uncompressed, in any order.
     pub(crate) fn stores_exactly(&self, files: &[&str]) -> bool {
         let is = |member: &Member, file: &str| file.strip_suffix(".npy") == Some(&member.name);
         self.members.len() == files.len()
@@ -90,7 +86,7 @@ impl Archive {
             && self.members.iter().all(|member| member.method == CompressionMethod::Stored)
     }
 
-    /// Opens one array. `NAME:bfloat16` says what the two bytes without a type are.
+    /// Opens an array. `NAME:bfloat16` gives the type of untyped two-byte elements.
     pub(crate) fn array(
         self,
         purpose: Purpose,
@@ -112,7 +108,7 @@ impl Archive {
             ));
         }
         let place = |name: &str| self.members.iter().position(|member| member.name == name);
-        // A member that was named is opened whatever the others are like.
+        // A named member is opened even if others are invalid.
         let found = name.and_then(|name| place(name).or_else(|| place(name.strip_suffix(".npy")?)));
         let chosen = match found {
             Some(found) => found,
@@ -120,10 +116,10 @@ impl Archive {
         };
         let member = &self.members[chosen];
         let label = self.member_label(member);
-        // What is stored as it is can be sought in; nothing else has to be copied first.
+        // Uncompressed members are seekable, so they need not be copied to a temporary file.
         let again = match member.method {
             CompressionMethod::Stored => {
-                // Out of order there is no end at which to compare the checksum.
+                // Random access cannot check the checksum, which needs a sequential read.
                 if Header::read(&label, &mut *self.source(member)?)?.fortran {
                     io::copy(&mut self.source(member)?, &mut io::sink())
                         .map_err(|e| Error::io(&label, "read", e))?;
@@ -133,15 +129,14 @@ impl Archive {
             }
             _ => None,
         };
-        // The last to be made: all of them move the one position in the file.
+        // Created last: all readers share the position of one file.
         let source = self.source(member)?;
         let name = Some(member.name.clone());
         let length = Some(member.size);
         Ok(Box::new(npy::open(&label, name, purpose, bfloat16, source, length, again)?))
     }
 
-    /// What the members are. Those that are not arrays are listed as such, for the sake of the
-    /// others.
+    /// The arrays and their types. Invalid members are listed as such, so that the others stay usable.
     fn entries(&self, bfloat16: bool) -> Result<Vec<Entry>> {
         let mut entries = Vec::with_capacity(self.members.len());
         for member in &self.members {
@@ -165,7 +160,7 @@ impl Archive {
         format!("{}:{}", self.label, npy::shortened(&member.name))
     }
 
-    /// The contents of a member from its beginning, of a bounded length whatever it expands to.
+    /// A reader of a member from its start, bounded by the length in the directory.
     fn source(&self, member: &Member) -> Result<Box<dyn Read + Send>> {
         let label = self.member_label(member);
         if member.encrypted {
@@ -185,15 +180,14 @@ impl Archive {
             }
             other => Err(Error::format(
                 &label,
-                format!("is compressed by a method that is not read ({other:?})"),
+                format!("uses an unsupported compression method ({other:?})"),
                 "write it with numpy.savez or numpy.savez_compressed",
             )),
         }
     }
 }
 
-/// Reads a member of an archive, no further than the length that the directory gives, and compares
-/// the checksum at its end.
+/// Reads a member up to the length in the directory, and verifies its checksum at the end.
 struct Checked<R> {
     inner: R,
     left: u64,

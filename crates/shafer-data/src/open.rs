@@ -1,4 +1,4 @@
-//! From the name of a file to what is in it.
+//! Opens files: recognises the format and selects the array.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -14,7 +14,7 @@ use crate::text::TextReader;
 use crate::unchanged::Opened;
 use crate::{ArrayInfo, ArrayReader, Error, Location, Result, TableOptions};
 
-/// The formats that are read.
+/// The supported formats.
 #[derive(Clone, Copy)]
 enum Kind {
     Npy,
@@ -22,7 +22,7 @@ enum Kind {
     Safetensors,
     Parquet,
     Arrow,
-    /// Also packed by gzip.
+    /// Plain or compressed with gzip.
     Text,
 }
 
@@ -45,7 +45,7 @@ impl Kind {
         (!packed || matches!(kind, Self::Text)).then_some(kind)
     }
 
-    /// By the first nine bytes. Text is what nothing else is.
+    /// Recognises a format by its first nine bytes. Anything unknown is text.
     fn by_contents(start: &[u8]) -> Self {
         if start.starts_with(npy::MAGIC) {
             Self::Npy
@@ -63,8 +63,8 @@ impl Kind {
     }
 }
 
-/// Opens an array for reading: by the ending of the file's name, and by its first bytes on standard
-/// input and other pipes. Without a name it is the only array of floating-point type.
+/// Opens an array for reading. The format is recognised by the file extension, or by the first bytes of
+/// standard input and other pipes. A location without a name means the only array of floating-point type.
 ///
 /// ```
 /// use shafer_data::{Location, Values, open};
@@ -83,8 +83,8 @@ pub fn open(location: &Location) -> Result<Box<dyn ArrayReader>> {
     open_with(location, &TableOptions::default())
 }
 
-/// Opens an array for reading, and chooses among the columns of a table; otherwise as [`open`] does.
-/// Files without columns are refused if columns are chosen, and those that are not text if a delimiter is.
+/// Like [`open`], with options for tables. Fails if columns are selected in a file without columns, or a
+/// delimiter is given for a file that is not text.
 pub fn open_with(location: &Location, options: &TableOptions) -> Result<Box<dyn ArrayReader>> {
     open_for(Purpose::Numbers, location, options)
 }
@@ -117,9 +117,8 @@ pub(crate) fn open_for(
     Ok(opened.watch(reader))
 }
 
-/// Opens an array of integers or of floating-point numbers, such as the true classes of rows. Integers
-/// are read as the floating-point numbers of the same value. Columns of integers in .parquet and
-/// .arrow files are not read.
+/// Opens an array of integers or floating-point numbers, such as the true classes of rows. Integers are
+/// converted to floating point. Integer columns of .parquet and .arrow files are not supported.
 ///
 /// ```
 /// use shafer_data::{Location, Values, open_labels};
@@ -150,7 +149,7 @@ fn check_options(label: &str, kind: Kind, options: &TableOptions) -> Result<()> 
     Ok(())
 }
 
-/// The arrays of floating-point type in a file.
+/// Lists the arrays of floating-point type in a file.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -168,7 +167,7 @@ pub fn list(path: &Path) -> Result<Vec<ArrayInfo>> {
     }
     Ok(match kind(&label, path, &mut file)? {
         Kind::Npy => {
-            // Only bytes without a type are refused as they are and read on request.
+            // Only untyped bytes need a type to be given.
             let header = Header::read(&label, &mut file)?;
             let dtype = header.elements(&label, Purpose::Numbers, false)?.dtype();
             vec![ArrayInfo { name: None, dtype, shape: header.shape, open_ended: false }]
@@ -184,10 +183,10 @@ pub fn list(path: &Path) -> Result<Vec<ArrayInfo>> {
     })
 }
 
-/// The file, and whether it is one: pipes have no length and cannot be sought in.
+/// The open file, and whether it is a regular file. Pipes have no length and are not seekable.
 fn open_path(label: &str, path: &Path) -> Result<(File, bool)> {
     let io = |e| Error::io(label, "open", e);
-    // Asked first: some systems do not open folders, and say so in their own words.
+    // Checked first: the error of opening a folder differs between systems.
     if path.is_dir() {
         return Err(Error::request(label, "is a folder; name a file in it"));
     }
@@ -208,10 +207,10 @@ fn kind(label: &str, path: &Path, file: &mut File) -> Result<Kind> {
     let n = fill(file, &mut start).map_err(io)?;
     file.seek(SeekFrom::Start(0)).map_err(io)?;
     match Kind::by_contents(&start[..n]) {
-        // Nearly everything could be text; a file that is says so.
+        // Almost any file could be text, so text is recognised by its extension only.
         Kind::Text => Err(Error::request(
             label,
-            "is of no known kind; the name of a file ends in .npy, .npz, .safetensors, .parquet, \
+            "has an unknown format; file names end in .npy, .npz, .safetensors, .parquet, \
              .arrow, .csv, .tsv, .txt or .dat, and of text in .gz after that",
         )),
         kind => Ok(kind),
@@ -239,7 +238,7 @@ fn open_stream(
             let bfloat16 = npy_name(label, name)?;
             Ok(Box::new(npy::open(label, None, purpose, bfloat16, source, None, None)?))
         }
-        // Their directories need a file.
+        // The directory of these formats is at a position that only a seekable file can reach.
         Kind::Npz => Archive::open(label, spill(label, source)?)?.array(purpose, name),
         Kind::Safetensors => Tensors::open(label, spill(label, source)?)?.array(purpose, name),
         Kind::Parquet => {
@@ -271,7 +270,7 @@ fn open_npy(
     Ok(Box::new(npy::open(label, None, purpose, bfloat16, source, Some(length), again)?))
 }
 
-/// The only array of such a file has no name; what can follow the colon is its type.
+/// The only array of a .npy file has no name: after the colon there can be its type.
 fn npy_name(label: &str, name: Option<&str>) -> Result<bool> {
     match name {
         None => Ok(false),

@@ -1,4 +1,4 @@
-//! Arrays that lie in a file as the bytes of their elements.
+//! Arrays stored as the raw bytes of their elements.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,15 +7,14 @@ use crate::array::{Purpose, elements, shape_text};
 use crate::values::swap_bytes;
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result, Values};
 
-/// How the elements of an array lie in a file.
+/// The layout of the elements of an array in a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Elements {
     Floats {
         dtype: Dtype,
         big_endian: bool,
     },
-    /// Read as the number of the same value: `f32` for those of one byte, `f64` for the others, in
-    /// which those beyond 2^53 are rounded.
+    /// Integers, converted to `f32` if they have one byte, else to `f64`, which rounds those beyond 2^53.
     Integers {
         size: usize,
         signed: bool,
@@ -24,7 +23,7 @@ pub(crate) enum Elements {
 }
 
 impl Elements {
-    /// What a purpose takes besides floating point, by the words of `NumPy` and of safetensors.
+    /// The integer types that a purpose allows, by their names in `NumPy` and safetensors.
     pub(crate) fn integers(purpose: Purpose, word: &str) -> Option<Self> {
         let big_endian =
             word.starts_with('>') || (word.starts_with('=') && cfg!(target_endian = "big"));
@@ -47,7 +46,7 @@ impl Elements {
         taken.then_some(Self::Integers { size, signed, big_endian })
     }
 
-    /// The type that they are read as.
+    /// The type that elements are converted to.
     pub(crate) fn dtype(self) -> Dtype {
         match self {
             Self::Floats { dtype, .. } => dtype,
@@ -56,7 +55,7 @@ impl Elements {
         }
     }
 
-    /// The size of one of them in the file.
+    /// The size of an element in the file.
     pub(crate) fn size(self) -> usize {
         match self {
             Self::Floats { dtype, .. } => dtype.size(),
@@ -65,17 +64,17 @@ impl Elements {
     }
 }
 
-/// Reads elements in C order, straight into the caller's block where they are of its type.
+/// Reads elements in C order, directly into the caller's block if no conversion is needed.
 pub(crate) struct RawReader {
     file: String,
     info: ArrayInfo,
     source: Box<dyn Read + Send>,
     elements: Elements,
-    /// What is read before it is converted.
+    /// Bytes before conversion.
     bytes: Vec<u8>,
     /// Bytes not read yet.
     left: u64,
-    /// Whether nothing may follow the last element, where that was not known when it was opened.
+    /// Whether to check that no bytes follow the last element.
     check_end: bool,
 }
 
@@ -151,7 +150,7 @@ impl ArrayReader for RawReader {
     }
 }
 
-/// An integer of at most eight bytes.
+/// An integer of up to eight bytes.
 fn integer(bytes: &[u8], signed: bool, big_endian: bool) -> f64 {
     let mut lowest_first = [0; 8];
     lowest_first[..bytes.len()].copy_from_slice(bytes);
@@ -177,15 +176,14 @@ pub(crate) fn fill(source: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::
     Ok(got)
 }
 
-/// Reads at a place of a file until the buffer is full or the file ends. The file's own position is
-/// lost.
+/// Reads at a position of a file until the buffer is full or the file ends. Moves the file's own position.
 pub(crate) fn read_at(file: &File, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut file = file;
     file.seek(SeekFrom::Start(position))?;
     fill(&mut file, buffer)
 }
 
-/// The size of an array in bytes, unless no file can be that large.
+/// The size of an array in bytes. Fails if no file can be that large.
 pub(crate) fn byte_size(file: &str, shape: &[usize], of: Elements) -> Result<u64> {
     elements(shape)
         .and_then(|n| n.checked_mul(of.size()))

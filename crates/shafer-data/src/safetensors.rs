@@ -1,4 +1,4 @@
-//! `.safetensors`: a length, a header in JSON, and the bytes of the tensors.
+//! The `.safetensors` format: a length, a JSON header, the bytes of the tensors.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,26 +14,26 @@ use crate::npy::{cut, shortened};
 use crate::raw::{RawReader, bytes_word, fill, truncated};
 use crate::{ArrayInfo, ArrayReader, Dtype, Error, Result};
 
-/// The format's own limit.
+/// The limit of the format.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-const DAMAGED: &str = "the file is damaged or not of safetensors; write it again";
+const DAMAGED: &str = "the file is damaged or not a safetensors file; write it again";
 
-/// A tensor as the header describes it.
+/// A tensor in the header.
 pub(crate) struct Tensor {
     pub(crate) name: String,
-    /// The file's own word for a type that is not read.
+    /// The file's name of an unsupported type.
     pub(crate) dtype: std::result::Result<Dtype, String>,
     pub(crate) shape: Vec<usize>,
-    /// Where its bytes are in the file, and how many there are.
+    /// The offset and the number of its bytes.
     pub(crate) start: u64,
     pub(crate) bytes: u64,
 }
 
-/// The tensors of a file, in the order of their data, which is the order in which they were written.
+/// The tensors of a file, in the order of their data.
 ///
-/// What is not right is refused as the reference implementation does: every tensor is as long as
-/// its shape says, they lie one after the other without holes, and nothing follows the last one.
+/// Validates as strictly as the reference implementation: the length of every tensor matches its shape, there
+/// are no gaps or overlaps, and no bytes follow the last tensor.
 pub(crate) fn read_header(label: &str, file: &mut File) -> Result<Vec<Tensor>> {
     let io = |e| Error::io(label, "read", e);
     let damaged = |problem: String| Error::format(label, problem, DAMAGED);
@@ -52,14 +52,14 @@ pub(crate) fn read_header(label: &str, file: &mut File) -> Result<Vec<Tensor>> {
             "claims a header of {length} bytes, more than the {LONGEST_HEADER} that the format allows"
         )));
     }
-    // Checked before memory is asked for.
+    // Checked before the header is allocated.
     let data = total.checked_sub(8 + length).ok_or_else(|| truncated(label, 8 + length - total))?;
     let mut text = vec![0; length as usize];
     file.read_exact(&mut text).map_err(io)?;
     let mut header: Header = serde_json::from_slice(&text).map_err(|e| {
-        // It quotes the header.
+        // The message quotes the header.
         let problem = cut(&e.to_string(), 200);
-        damaged(format!("the header is not what it should be ({problem})"))
+        damaged(format!("the header is invalid ({problem})"))
     })?;
     drop(text);
     header.0.sort_by_key(|(_, described)| described.data_offsets);
@@ -74,12 +74,12 @@ pub(crate) fn read_header(label: &str, file: &mut File) -> Result<Vec<Tensor>> {
     Ok(tensors.collect())
 }
 
-/// A file that is open and whose header was found to be right.
+/// An open file with a valid header.
 pub(crate) struct Tensors {
     label: String,
     file: File,
     entries: Vec<Entry>,
-    /// Where each tensor lies in the file.
+    /// The position of each tensor in the file.
     starts: Vec<u64>,
 }
 
@@ -97,7 +97,7 @@ impl Tensors {
         self.entries.iter().filter_map(Entry::info).collect()
     }
 
-    /// Opens one tensor.
+    /// Opens a tensor.
     pub(crate) fn array(
         mut self,
         purpose: Purpose,
@@ -151,7 +151,7 @@ impl Described {
         }
     }
 
-    /// What is wrong with a tensor that should begin at a place in the data.
+    /// Checks a tensor that should start at an offset of the data.
     fn check(&self, at: u64) -> std::result::Result<(), String> {
         let [start, end] = self.data_offsets;
         let Some(bytes) = end.checked_sub(start) else {
@@ -169,15 +169,17 @@ impl Described {
             return Err(format!("of {dtype} {shape} has {bytes} {bytes_word}"));
         }
         match start.cmp(&at) {
-            Ordering::Less => Err(format!("begins at {start}, within another that ends at {at}")),
-            Ordering::Greater => Err(format!("begins at {start}, after a hole from {at}")),
+            Ordering::Less => {
+                Err(format!("begins at {start}, inside another tensor that ends at {at}"))
+            }
+            Ordering::Greater => Err(format!("begins at {start}, after a gap from {at}")),
             Ordering::Equal => Ok(()),
         }
     }
 }
 
 impl Header {
-    /// Checks tensors that are in the order of their data, of which there are so many bytes.
+    /// Checks tensors, sorted by offset, against the number of bytes of the data.
     fn check(&self, label: &str, data: u64) -> Result<()> {
         let mut at = 0;
         for (name, described) in &self.0 {
@@ -222,7 +224,7 @@ impl<'de> Deserialize<'de> for Header {
                         tensors.push((name, map.next_value()?));
                     }
                 }
-                // Two tensors of one name: which one is meant cannot be said.
+                // Duplicate names are ambiguous.
                 let mut names: Vec<&str> = tensors.iter().map(|(name, _)| &**name).collect();
                 names.sort_unstable();
                 if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {

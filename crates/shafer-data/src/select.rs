@@ -1,4 +1,4 @@
-//! Which columns of a table make up its rows.
+//! Selection of the columns of a table.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,10 +7,10 @@ use crate::entry::several;
 use crate::npy::shortened;
 use crate::{Delimiter, Error, Result};
 
-/// How a table is read: what separates the values of a text, and which columns make up the rows.
+/// Options for reading a table: the delimiter of a text, and the columns to read.
 ///
-/// Columns are given by name, as a range `first..last` with both ends, or as a pattern in which `*`
-/// stands for anything. The columns of a text without a header are called `0`, `1` and so on.
+/// A column is selected by its name, by an inclusive range `first..last`, or by a pattern in which `*`
+/// matches any text. The columns of a text without a header are named `0`, `1` and so on.
 ///
 /// ```
 /// use shafer_data::{Location, TableOptions, Values, open_with};
@@ -30,22 +30,22 @@ use crate::{Delimiter, Error, Result};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
-    /// What separates the values of a text; `None` recognises it.
+    /// The delimiter of a text. `None` recognises it.
     pub delimiter: Option<Delimiter>,
-    /// The columns to take, in this order; empty takes all that can be logits.
+    /// The columns to read, in this order. If empty, all that can be logits.
     pub columns: Vec<String>,
-    /// The columns to leave out.
+    /// The columns to exclude.
     pub exclude: Vec<String>,
 }
 
-/// Which columns of a table make up its rows.
+/// The columns that were selected, and those that were not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// Their names, in the order of the classes.
+    /// The names of the selected columns, in the order of the classes.
     pub taken: Vec<String>,
-    /// The names of the others.
+    /// The names of the other columns.
     pub left_out: Vec<String>,
-    /// Whether what is taken is one column of lists.
+    /// Whether a single column of lists is selected.
     pub lists: bool,
 }
 
@@ -63,12 +63,12 @@ impl fmt::Display for Columns {
     }
 }
 
-/// A name as text shows it; those of an index may be empty.
+/// A name for display. The name of an index column can be empty.
 fn shown(name: &str) -> String {
     if name.is_empty() { "``".to_owned() } else { shortened(name) }
 }
 
-/// Some names: all of a few, the ends of many.
+/// A list of names, abbreviated if it is long.
 fn span<S: AsRef<str>>(names: &[S]) -> String {
     match names {
         [first, .., last] if names.len() > 4 => {
@@ -79,12 +79,12 @@ fn span<S: AsRef<str>>(names: &[S]) -> String {
 }
 
 impl TableOptions {
-    /// Whether columns are chosen.
+    /// Whether columns are selected or excluded.
     pub(crate) fn choose(&self) -> bool {
         !self.columns.is_empty() || !self.exclude.is_empty()
     }
 
-    /// The positions of the columns to take.
+    /// The positions of the selected columns.
     pub(crate) fn positions<S: AsRef<str>>(&self, label: &str, names: &[S]) -> Result<Vec<usize>> {
         let mut wanted = vec![true; names.len()];
         for pattern in &self.exclude {
@@ -94,7 +94,7 @@ impl TableOptions {
         }
         let mut positions = Vec::new();
         let mut take = |i: usize| {
-            // Each once, however often it was named.
+            // Each column once, however often it was selected.
             if std::mem::take(&mut wanted[i]) {
                 positions.push(i);
             }
@@ -106,14 +106,14 @@ impl TableOptions {
             (0..names.len()).for_each(take);
         }
         if positions.is_empty() {
-            let problem = format!("no column is left of {}", listing(names));
+            let problem = format!("no column remains of {}", listing(names));
             return Err(Error::request(label, problem));
         }
         Ok(positions)
     }
 }
 
-/// The positions of the columns that a name, a range or a pattern means.
+/// The positions of the columns that a name, a range or a pattern matches.
 fn find<S: AsRef<str>>(label: &str, names: &[S], pattern: &str) -> Result<Vec<usize>> {
     let named = |wanted: &str| -> Vec<usize> {
         (0..names.len()).filter(|&i| names[i].as_ref() == wanted).collect()
@@ -134,7 +134,7 @@ fn find<S: AsRef<str>>(label: &str, names: &[S], pattern: &str) -> Result<Vec<us
     Ok(found)
 }
 
-/// Whether a name is of a pattern, in which `*` stands for anything.
+/// Whether a name matches a pattern, in which `*` matches any text.
 fn fits(name: &str, pattern: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
     let Some(mut name) = name.strip_prefix(start) else { return false };
@@ -150,7 +150,7 @@ fn listing<S: AsRef<str>>(names: &[S]) -> String {
     several(names, |name| format!("`{}`", shortened(name.as_ref())))
 }
 
-/// Names that no class has; a column that is called so was meant for something else.
+/// Names of columns that are not logits.
 const OTHERS: [&str; 16] = [
     "",
     "id",
@@ -170,12 +170,12 @@ const OTHERS: [&str; 16] = [
     "y_true",
 ];
 
-/// Names that programs give to the column of row numbers.
+/// Names that programs give to an index column.
 pub(crate) fn names_index(name: &str) -> bool {
     ["", "id", "index", "unnamed: 0"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// The names that end in a number after the same beginning, if these are most of them; by position.
+/// The positions of the names that share a prefix followed by a number, if they are the majority.
 pub(crate) fn family<'a>(names: &[&'a str]) -> Option<(&'a str, Vec<usize>)> {
     let mut stems: HashMap<&str, Vec<usize>> = HashMap::new();
     for (i, name) in names.iter().enumerate() {
@@ -184,14 +184,14 @@ pub(crate) fn family<'a>(names: &[&'a str]) -> Option<(&'a str, Vec<usize>)> {
             stems.entry(stem).or_default().push(i);
         }
     }
-    // Of two with as many members, the one that comes first.
+    // On a tie, the first prefix.
     let most = stems
         .into_iter()
         .max_by_key(|(_, members)| (members.len(), std::cmp::Reverse(members[0])))?;
     (most.1.len() > 1 && 2 * most.1.len() >= names.len()).then_some(most)
 }
 
-/// What is wrong with taking all these columns for classes, if anything is.
+/// The reason why these columns cannot all be logits, if there is one.
 pub(crate) fn implausible(names: &[&str]) -> Option<String> {
     let odd: Vec<&str> = match family(names) {
         Some((stem, members)) if members.len() < names.len() => {
@@ -261,7 +261,7 @@ mod tests {
         assert!(positions(&["logit_2..logit_0"], &[]).is_err());
         assert!(positions(&[], &["absent"]).is_err());
         let error = positions(&["id"], &["id"]).unwrap_err().to_string();
-        assert!(error.starts_with("t: no column is left of `id`"), "{error}");
+        assert!(error.starts_with("t: no column remains of `id`"), "{error}");
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(implausible(&["cat", "dog", "bird"]), None);
         assert_eq!(implausible(&["class 0", "class 1"]), None);
         assert_eq!(implausible(&["0", "1", "2"]), None);
-        // No family has most of these.
+        // No prefix has a majority.
         assert_eq!(implausible(&["boeing737", "boeing747", "a320", "a380", "dc10"]), None);
         let found = implausible(&["lat", "l0", "l1", "lon"]).unwrap();
         assert_eq!(

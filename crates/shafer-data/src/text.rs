@@ -1,4 +1,4 @@
-//! Text with a row a line.
+//! Text files with one row per line.
 
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
@@ -12,9 +12,9 @@ use crate::{
     ArrayInfo, ArrayReader, Columns, Delimiter, Dtype, Error, Result, TableOptions, Values,
 };
 
-/// Of so much of a text it is seen what it is: what separates its values, and whether it has a header.
+/// The bytes to recognise the delimiter and the header by.
 const SAMPLE: usize = 1 << 20;
-/// Or of so many lines.
+/// The lines to recognise them by.
 const SAMPLE_LINES: usize = 16;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -23,27 +23,27 @@ const HINT: &str = "write one row of numbers a line";
 
 type Source = Box<dyn Read + Send>;
 
-/// Reads numbers as f64. The first line may be names: it is when none of its fields is a number.
+/// Reads numbers as f64. The first line is a header if none of its fields is a number.
 pub(crate) struct TextReader {
     label: String,
     info: ArrayInfo,
     lines: Lines<BufReader<Chain<Cursor<Vec<u8>>, Source>>>,
-    /// `None` if there is one value a line.
+    /// `None` for one value per line.
     delimiter: Option<Delimiter>,
-    /// How many values a line has.
+    /// The number of values per line.
     width: usize,
-    /// Which of them are read, if not all.
+    /// The selected columns, if not all.
     taken: Option<Vec<usize>>,
     columns: Option<Columns>,
-    /// How many values of the line were handed out.
+    /// The number of values of the current line that were returned.
     used: usize,
-    /// The bytes before the first line, and those of the whole text if they are known.
+    /// The bytes before the first line, and of the whole text if known.
     skipped: u64,
     length: Option<u64>,
 }
 
 impl TextReader {
-    /// `length` is that of the file, if it is known.
+    /// `length` is that of the file, if known.
     pub(crate) fn new(
         label: &str,
         source: Source,
@@ -82,7 +82,7 @@ impl TextReader {
         Ok(this)
     }
 
-    /// Goes to the first row of numbers.
+    /// Advances to the first row of numbers.
     fn begin(
         &mut self,
         first_lines: &[Vec<Vec<u8>>],
@@ -132,7 +132,7 @@ impl TextReader {
         Ok(())
     }
 
-    /// Finds the columns that are read.
+    /// Resolves the selected columns.
     fn select(
         &mut self,
         names: Option<Vec<String>>,
@@ -214,7 +214,7 @@ impl TextReader {
         Error::format(&self.label, problem, hint)
     }
 
-    /// What separates the values, for errors.
+    /// The delimiter, for error messages.
     fn separation(&self) -> String {
         match self.delimiter {
             Some(delimiter) => format!("separated by {delimiter}"),
@@ -255,7 +255,7 @@ impl ArrayReader for TextReader {
     }
 
     fn share_read(&self) -> Option<f64> {
-        // A file may grow while it is read.
+        // The file can grow while it is read.
         Some(((self.skipped + self.lines.bytes()) as f64 / self.length? as f64).min(1.0))
     }
 
@@ -264,7 +264,7 @@ impl ArrayReader for TextReader {
     }
 }
 
-/// What is in a gzip, and whether it was one.
+/// Decompresses gzip. Also returns whether the source was compressed.
 fn unpacked(mut source: Source) -> io::Result<(Source, bool)> {
     let mut start = [0; gunzip::MAGIC.len()];
     let n = fill(&mut *source, &mut start)?;
@@ -279,7 +279,7 @@ fn check_encoding(label: &str, sample: &[u8]) -> Result<()> {
         return Err(Error::format(label, "is text in UTF-16", "save it as UTF-8"));
     }
     if let Some(at) = sample.iter().position(|&byte| byte == 0) {
-        let problem = format!("is not text in UTF-8: its byte {at} is 0");
+        let problem = format!("is not UTF-8 text: byte {at} is 0");
         return Err(Error::format(
             label,
             problem,
@@ -289,16 +289,16 @@ fn check_encoding(label: &str, sample: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The first lines of a text of which this is the beginning, or the whole, cut into fields.
+/// The fields of the first lines of a text, of which `text` is the start or the whole.
 fn first_lines(sample: &[u8], whole: bool, end: u8, delimiter: Delimiter) -> Vec<Vec<Vec<u8>>> {
     let mut lines = Lines::new(sample, delimiter, end);
     let mut found: Vec<Vec<Vec<u8>>> = Vec::new();
-    // Lines that cannot be cut are refused when they are read.
+    // Invalid lines are reported when they are read.
     while found.len() < SAMPLE_LINES && lines.next().unwrap_or(false) {
         found.push(lines.fields().map(<[u8]>::to_vec).collect());
     }
     if !whole && lines.bytes() == sample.len() as u64 {
-        // The last line or, of a single line, the last field may go on.
+        // The last line, or the last field of a single line, can be incomplete.
         match &mut found[..] {
             [only] => drop(only.pop()),
             _ => drop(found.pop()),
@@ -307,12 +307,12 @@ fn first_lines(sample: &[u8], whole: bool, end: u8, delimiter: Delimiter) -> Vec
     found
 }
 
-/// What separates the values of a text: what cuts its lines into as many fields each, numbers in the
-/// last of them. If nothing does, what is in its first line, for an error that names it.
+/// Recognises the delimiter: the one that splits all lines into the same number of fields, with numbers in
+/// the last line. If there is none, a delimiter in the first line, for the error message.
 fn recognise(sample: &[u8], whole: bool, end: u8) -> Option<Delimiter> {
     let lines = |delimiter| first_lines(sample, whole, end, delimiter);
     let mut candidates = vec![Delimiter::TAB, Delimiter::SEMICOLON, Delimiter::COMMA];
-    // Two tabs have a missing value between them, which spaces would hide.
+    // Tabs before spaces: two tabs have a missing value between them.
     if lines(Delimiter::TAB).iter().all(|line| line.len() == 1) {
         candidates.push(Delimiter::Spaces);
     }
@@ -330,27 +330,27 @@ fn recognise(sample: &[u8], whole: bool, end: u8) -> Option<Delimiter> {
         lines(delimiter).last().is_some_and(|line| line.len() == 1 && number(&line[0]).is_some())
     };
     let occurs = |&delimiter: &Delimiter| {
-        // A header of several words over one column.
+        // One column with a header of several words.
         lines(delimiter).first().is_some_and(|line| line.len() > 1)
             && (delimiter != Delimiter::Spaces || !last_is_number(delimiter))
     };
     candidates.into_iter().find(|delimiter| occurs(delimiter))
 }
 
-/// Whether a line has names: different ones, none of them a number or meant as one.
+/// Whether a line is a header: distinct names, none of them a number or a mistyped one.
 fn is_header(fields: &[&[u8]]) -> bool {
     let names = fields.iter().all(|field| number(field).is_none() && !has_decimal_comma(field));
     names && (fields.len() == 1 || fields.iter().any(|field| field != &fields[0]))
 }
 
-/// Whether the first line is 0, 1, 2 and so on, and the next is not of integers.
+/// Whether the first line is 0, 1, 2, ..., and the next has values that are not integers.
 fn numbers_columns(lines: &[Vec<Vec<u8>>]) -> bool {
     let [first, second, ..] = lines else { return false };
     let counts = first.iter().enumerate().all(|(i, field)| field == i.to_string().as_bytes());
     first.len() > 2 && counts && second.iter().any(|field| !is_whole(field))
 }
 
-/// Whether the first column is 0, 1, 2 and so on, or 1, 2, 3, and the others are not of integers.
+/// Whether the first column is 0, 1, 2, ... or 1, 2, 3, ..., and others have values that are not integers.
 fn counts_rows(lines: &[Vec<Vec<u8>>]) -> bool {
     let counts = |from: usize| {
         let mut lines = lines.iter().enumerate();
@@ -369,7 +369,7 @@ fn is_whole(field: &[u8]) -> bool {
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// Whether a field is a number but for a comma in place of its point.
+/// Whether a field is a number with a decimal comma.
 fn has_decimal_comma(field: &[u8]) -> bool {
     let mut parts = field.split(|&byte| byte == b',');
     match (parts.next(), parts.next(), parts.next()) {

@@ -1,4 +1,4 @@
-//! Files that are written to while they are read.
+//! Detects files that change while they are read.
 
 use std::fs::File;
 use std::io;
@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use crate::{ArrayInfo, ArrayReader, Columns, Error, Result, Values};
 
-/// A file as it was when it was opened. A file that is replaced by renaming another one over it is not
-/// changed: what was opened stays whole, and is read to its end.
+/// The size and modification time of a file when it was opened. Renaming another file over it is no change:
+/// the open file stays intact.
 pub(crate) struct Opened {
     label: String,
     file: File,
@@ -22,17 +22,17 @@ impl Opened {
         Ok(Self { label: label.to_owned(), file, stamp })
     }
 
-    /// Fails if the size or the modification time is another than when the file was opened.
+    /// Fails if the size or the modification time has changed since.
     fn check(&self) -> Result<()> {
         let now = stamp(&self.file).map_err(|e| Error::io(&self.label, "read", e))?;
         if now == self.stamp {
             return Ok(());
         }
-        let problem = "was written to while it was read";
-        Err(Error::format(&self.label, problem, "run again when nothing writes to it"))
+        let problem = "was modified while it was read";
+        Err(Error::format(&self.label, problem, "run again when no program writes to it"))
     }
 
-    /// The same array, whose reader fails once the file has changed.
+    /// Wraps a reader to fail once the file has changed.
     pub(crate) fn watch(self, reader: Box<dyn ArrayReader>) -> Box<dyn ArrayReader> {
         Box::new(Watched { opened: self, reader })
     }
@@ -40,7 +40,7 @@ impl Opened {
 
 fn stamp(file: &File) -> io::Result<(u64, Option<SystemTime>)> {
     let metadata = file.metadata()?;
-    // Some systems have no modification time.
+    // Some file systems have no modification time.
     Ok((metadata.len(), metadata.modified().ok()))
 }
 
@@ -56,7 +56,7 @@ impl ArrayReader for Watched {
 
     fn read(&mut self, elements: usize, block: &mut Values) -> Result<()> {
         let read = self.reader.read(elements, block);
-        // First: a file that changes looks truncated or damaged, too.
+        // Before other errors: a changing file also looks truncated or damaged.
         self.opened.check()?;
         read
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use bytemuck::Pod;
 use half::{bf16, f16};
 
-/// The types of elements that are read and written.
+/// The supported element types.
 ///
 /// ```
 /// use shafer_data::Dtype;
@@ -18,7 +18,7 @@ use half::{bf16, f16};
 pub enum Dtype {
     /// IEEE half precision.
     F16,
-    /// The upper half of an `f32`.
+    /// bfloat16: the upper half of an `f32`.
     Bf16,
     /// Single precision.
     F32,
@@ -52,7 +52,7 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// Numbers of one of the types.
+/// A vector of numbers of one of the types.
 ///
 /// ```
 /// use shafer_data::{Dtype, Values};
@@ -76,7 +76,7 @@ impl Default for Values {
 }
 
 impl Values {
-    /// None yet, of the given type.
+    /// An empty vector of the given type.
     ///
     /// ```
     /// use shafer_data::{Dtype, Values};
@@ -92,7 +92,7 @@ impl Values {
         }
     }
 
-    /// Their type.
+    /// The element type.
     ///
     /// ```
     /// use shafer_data::{Dtype, Values};
@@ -103,7 +103,7 @@ impl Values {
         self.view().dtype()
     }
 
-    /// Their number.
+    /// The number of elements.
     ///
     /// ```
     /// assert_eq!(shafer_data::Values::F32(vec![0.5; 3]).len(), 3);
@@ -112,7 +112,7 @@ impl Values {
         self.view().len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     ///
     /// ```
     /// assert!(shafer_data::Values::default().is_empty());
@@ -121,7 +121,7 @@ impl Values {
         self.len() == 0
     }
 
-    /// The same numbers, borrowed.
+    /// Borrows the numbers.
     ///
     /// ```
     /// use shafer_data::{Values, ValuesRef};
@@ -137,7 +137,7 @@ impl Values {
         }
     }
 
-    /// Becomes these elements.
+    /// Replaces the contents by these elements.
     pub(crate) fn set_f32(
         &mut self,
         elements: impl ExactSizeIterator<Item = f32>,
@@ -153,7 +153,7 @@ impl Values {
         Ok(())
     }
 
-    /// Becomes these elements.
+    /// Replaces the contents by these elements.
     pub(crate) fn set_f64(
         &mut self,
         elements: impl ExactSizeIterator<Item = f64>,
@@ -169,9 +169,8 @@ impl Values {
         Ok(())
     }
 
-    /// Becomes `n` elements of the given type, and lends their bytes to be filled. What they are
-    /// before that is not said: clearing memory that is about to be overwritten costs as much as
-    /// reading a file from the page cache.
+    /// Resizes to `n` elements of the given type, and returns their bytes to be overwritten. Their values
+    /// are unspecified: clearing them would cost as much as reading a file from the page cache.
     pub(crate) fn bytes_mut(
         &mut self,
         dtype: Dtype,
@@ -195,7 +194,7 @@ fn resized<T: Pod>(values: &mut Vec<T>, n: usize) -> Result<&mut [u8], TryReserv
     Ok(bytemuck::cast_slice_mut(values))
 }
 
-/// Borrowed numbers of one of the types.
+/// A slice of numbers of one of the types.
 ///
 /// ```
 /// use shafer_data::ValuesRef;
@@ -213,7 +212,7 @@ pub enum ValuesRef<'a> {
 }
 
 impl ValuesRef<'_> {
-    /// Their type.
+    /// The element type.
     ///
     /// ```
     /// use shafer_data::{Dtype, ValuesRef};
@@ -229,7 +228,7 @@ impl ValuesRef<'_> {
         }
     }
 
-    /// Their number.
+    /// The number of elements.
     ///
     /// ```
     /// assert_eq!(shafer_data::ValuesRef::F32(&[1.0]).len(), 1);
@@ -243,7 +242,7 @@ impl ValuesRef<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     ///
     /// ```
     /// assert!(shafer_data::ValuesRef::F32(&[]).is_empty());
@@ -252,7 +251,7 @@ impl ValuesRef<'_> {
         self.len() == 0
     }
 
-    /// Their bytes, in the order of this machine.
+    /// The bytes of the elements, in native byte order.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::F16(v) => bytemuck::cast_slice(v),

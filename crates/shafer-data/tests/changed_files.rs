@@ -1,4 +1,4 @@
-//! Files that are written to while they are read.
+//! Files that change while they are read.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use shafer_data::{Location, Values, open, open_mask};
 
-/// A copy of a file that was last written to long ago, so that writing to it now changes the time.
+/// A copy of a file with an old modification time, so that any write changes it.
 fn old_copy(folder: &Path, from: &Path) -> PathBuf {
     let path = folder.join(from.file_name().unwrap());
     fs::copy(from, &path).unwrap();
@@ -16,7 +16,7 @@ fn old_copy(folder: &Path, from: &Path) -> PathBuf {
     path
 }
 
-/// One file of every format, all of the same rows of 0 and 1.
+/// A file of every format, with the same rows of 0 and 1.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tables");
     let mut files = Vec::new();
@@ -49,7 +49,7 @@ fn location(path: &Path) -> Location {
 fn a_file_that_changes_is_noticed_in_every_format() {
     let (made, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let changes: [fn(&Path); 3] = [
-        // Overwritten by bytes of the same length.
+        // Overwrites the file with the same number of bytes.
         |path| fs::write(path, fs::read(path).unwrap()).unwrap(),
         |path| File::options().write(true).open(path).unwrap().set_len(100).unwrap(),
         |path| {
@@ -68,7 +68,7 @@ fn a_file_that_changes_is_noticed_in_every_format() {
             change(&path);
             let error = reader.read(1, &mut block).unwrap_err().to_string();
             let expected = format!(
-                "{}: was written to while it was read; run again when nothing writes to it",
+                "{}: was modified while it was read; run again when no program writes to it",
                 path.display()
             );
             assert_eq!(error, expected);
@@ -76,7 +76,7 @@ fn a_file_that_changes_is_noticed_in_every_format() {
     }
 }
 
-/// What was read last may have changed too.
+/// The last block is checked, too.
 #[test]
 fn a_change_is_noticed_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
@@ -102,10 +102,10 @@ fn masks_are_watched_too() {
     let mut mask = open_mask(&location(&path)).unwrap();
     fs::write(&path, "1,1\n1,1\n").unwrap();
     let error = mask.read(2, &mut Vec::new()).unwrap_err().to_string();
-    assert!(error.contains("was written to while it was read"), "{error}");
+    assert!(error.contains("was modified while it was read"), "{error}");
 }
 
-/// What is renamed over a file leaves the one that is open as it was.
+/// Renaming another file over an open one does not affect it.
 #[cfg(unix)]
 #[test]
 fn a_file_that_is_replaced_is_read_to_its_end() {

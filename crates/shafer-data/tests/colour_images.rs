@@ -1,5 +1,5 @@
-//! Colour images: CIFAR's files and JPEG files in made-up folders, their cache, and what Pillow and
-//! torchvision make of the same images.
+//! Colour images: reading CIFAR and JPEG files, the cache, and the loader, compared with Pillow and
+//! torchvision.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -57,7 +57,7 @@ fn listing() -> String {
     format!("filename,label\n{}", JPEGS.iter().enumerate().map(line).collect::<String>())
 }
 
-/// miniImageNet as loose files of a made-up folder: a training image is listed as a validation image, too.
+/// miniImageNet as loose files. The validation images are training images, too.
 fn loose(root: &Path) -> PathBuf {
     let place = root.join("miniimagenet");
     for name in JPEGS {
@@ -134,7 +134,7 @@ fn crops_are_distributed_as_torchvisions() {
 
 #[test]
 fn crops_that_never_fit() {
-    // Ten times as wide as high, which no part of a high image of this area is.
+    // The whole area at a ratio of 10 does not fit into an image.
     let random =
         RandomResizedCrop { scale: [1.0, 1.0], ratio: [10.0, 10.0], ..RandomResizedCrop::new(8) };
     let crop = random.crop(50, 20, &mut StdRng::seed_from_u64(0));
@@ -193,7 +193,7 @@ fn an_epoch_has_every_image_once_in_an_order_of_its_own() {
     assert_eq!(whole.unwrap().batches(), 25);
 }
 
-/// The fixture and its mirror image, by random crops.
+/// A loader of random crops of 20 copies of the fixture.
 fn augmented(seed: u64) -> Loader {
     let (rows, columns, pixels) = fixture_png("source.png");
     let classes = vec!["only".to_owned()];
@@ -224,8 +224,8 @@ fn a_batch_depends_on_seed_epoch_and_position_only() {
     assert_ne!(image(0, 4), image(0, 5));
 }
 
-/// What was prepared in advance is what would have been made on demand: in order, after a jump as by a
-/// resume, backwards, and over the end of an epoch.
+/// Prefetched batches equal those made on demand: in sequence, after a jump (as at a resume), backwards, and
+/// across the end of an epoch.
 #[test]
 fn prefetched_batches_are_the_same() {
     let plain = augmented(9);
@@ -240,7 +240,7 @@ fn prefetched_batches_are_the_same() {
 
 #[test]
 fn flips_and_planes() {
-    // One row of red, green and blue: crops are the whole image.
+    // Columns of red, green and blue. Crops are the whole image.
     let pixels = [255, 0, 0, 0, 255, 0, 0, 0, 255].repeat(3);
     let images = ColourImages { pixels, rows: 3, columns: 3, labels: vec![0], classes: vec![] };
     let images = Arc::new(images);
@@ -293,12 +293,12 @@ fn impossible_loaders() {
     }
 }
 
-/// The record of a label and a picture whose every pixel is (label, 10 + label, 20 + label).
+/// A record with every pixel (label, 10 + label, 20 + label).
 fn record(label: u8) -> Vec<u8> {
     [vec![label], vec![label; 1024], vec![10 + label; 1024], vec![20 + label; 1024]].concat()
 }
 
-/// The six binary files: each has images of all classes, from another one on.
+/// The six binary files. Each has an image of every class, starting with another class.
 fn cifar_files() -> Vec<(String, Vec<u8>)> {
     let names = set("cifar10").unwrap().files.iter().map(|file| file.name.clone());
     let file = |first: u8| (first..first + 10).flat_map(|label| record(label % 10)).collect();
@@ -321,7 +321,7 @@ fn cifar_from_files_and_from_the_archive() {
     let test = cifar.colour_images(Split::Test, from_ref(&root), None).unwrap();
     assert_eq!(test.labels, [5, 6, 7, 8, 9, 0, 1, 2, 3, 4]);
 
-    // The archive, without a cache, and with one that is written and then read.
+    // The archive: without a cache, writing the cache, and reading it.
     fs::remove_dir_all(root.join("cifar10")).unwrap();
     let files = cifar_files();
     let members: Vec<(String, &[u8])> = files
@@ -340,7 +340,7 @@ fn cifar_from_files_and_from_the_archive() {
     assert!(cache.join("cifar10-train.images").exists());
 }
 
-/// The files of the package: a PNG with an image a row, and labels.
+/// The files of the npm package: PNG files with one image per row, and labels.
 fn package(place: &Path) {
     for (number, (name, bytes)) in cifar_files().into_iter().enumerate() {
         let rows: Vec<u8> = bytes
@@ -351,7 +351,7 @@ fn package(place: &Path) {
         assert!(number < 6);
         write(&place.join(name), &png(1024, 10, png::ColorType::Rgb, &rows));
     }
-    // 10,000 images a file, in the real one; the first ten are read here.
+    // Labels are at multiples of 10,000, as in the real package. Files have ten images here.
     let mut labels = vec![0; 50_000];
     for (number, (_, bytes)) in cifar_files()[..5].iter().enumerate() {
         for (index, record) in bytes.chunks_exact(3073).enumerate() {
@@ -428,7 +428,7 @@ fn damaged_binary_files() {
     refused("test_batch.bin", &all[3073..], "cifar10: class airplane has no image; it is damaged");
 }
 
-/// The catalogue's set with the archives of a made-up one.
+/// miniImageNet as archives of the fixtures.
 fn sharded(root: &Path) -> (Set, PathBuf) {
     let place = root.join("miniimagenet");
     for (number, names) in JPEGS.chunks(2).chain([&[][..]]).enumerate() {
@@ -445,7 +445,7 @@ fn sharded(root: &Path) -> (Set, PathBuf) {
     (set("miniimagenet").unwrap().clone(), place)
 }
 
-/// Loose files and archives, the paper's lists and the one that they are made from.
+/// Loose files and archives give the same images, with the lists of the paper and with `train.csv`.
 #[test]
 fn jpeg_from_folders_and_from_archives() {
     let (_folder, root) = root();
@@ -463,14 +463,14 @@ fn jpeg_from_folders_and_from_archives() {
     else {
         unreachable!()
     };
-    // 420 and progressive are held out.
+    // Holds out 420 and progressive.
     files.held_out = 3;
     let images = |split| set.colour_images(split, from_ref(&root), None).unwrap();
     let (kept, held_out) = (images(Split::Train), images(Split::Val));
     assert_eq!(kept, train.select(&[1, 2, 4, 5]));
     assert_eq!(held_out, train.select(&[0, 3]));
 
-    // The lists of the paper are preferred.
+    // The lists of the paper take precedence.
     write(&place.join("paper_train_small.csv"), listing().as_bytes());
     write(&place.join("paper_val_small.csv"), b"filename,label\n444.jpg,n0\n422.jpg,n1");
     assert_eq!(images(Split::Train), train);
@@ -508,7 +508,7 @@ fn damaged_jpegs() {
         jpegs_refused(|place| fs::write(at(place), contents).unwrap(), Split::Train, expected);
         jpegs_refused(|place| fs::write(at(place), contents).unwrap(), Split::Train, hint);
     }
-    // The height is in the header of the frame, after FF C0, a length and a precision.
+    // The frame header is FF C0, length, precision, height, width.
     let frame = jpeg.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
     for (size, expected) in
         [([0, 83], "420.jpg: is 83x84, not 84x84;"), ([0xff; 2], "420.jpg: is ")]
@@ -517,7 +517,7 @@ fn damaged_jpegs() {
         other[frame + 5..frame + 7].copy_from_slice(&size);
         jpegs_refused(|place| fs::write(at(place), &other).unwrap(), Split::Train, expected);
     }
-    // Nothing panics, whatever is damaged.
+    // Damage anywhere does not panic.
     let (_folder, root) = root();
     let place = loose(&root);
     for at_byte in (0..jpeg.len()).step_by(7) {
@@ -613,7 +613,7 @@ fn the_cache_is_used_and_rebuilt() {
     assert_eq!(fs::read_dir(&cache).unwrap().count(), 1);
     let good = fs::read(&file).unwrap();
 
-    // Any damage is noticed, and repaired.
+    // Damaged cache files are rebuilt.
     for at in (0..80).chain([good.len() / 2, good.len() - 1]) {
         let mut damaged = good.clone();
         damaged[at] ^= 4;
@@ -631,7 +631,7 @@ fn the_cache_is_used_and_rebuilt() {
     let image = place.join("images/420.jpg");
     replace_secretly(&image);
     assert_eq!(mini(Split::Train, &root, Some(&cache)).unwrap(), train);
-    // Once a file of the set is newer, they are.
+    // With a newer modification time they are.
     File::options()
         .append(true)
         .open(&image)
@@ -644,7 +644,7 @@ fn the_cache_is_used_and_rebuilt() {
     let changed = mini(Split::Train, &root, Some(&cache)).unwrap();
     assert_eq!(changed.image(0), train.image(1));
 
-    // A folder that cannot be created.
+    // The cache folder cannot be created.
     let error = mini(Split::Val, &root, Some(&image.join("cache"))).unwrap_err().to_string();
     assert!(error.contains("420.jpg/cache: cannot create the folder: "), "{error}");
 }

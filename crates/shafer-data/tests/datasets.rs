@@ -1,4 +1,4 @@
-//! Data sets in made-up folders: where they are looked for, what is read, what is verified.
+//! Finding, reading and verifying data sets, with small made-up files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -17,7 +17,7 @@ const FILES: [&str; 4] = [
     "t10k-labels-idx1-ubyte",
 ];
 
-/// Three images of 2x2 to train on and one to test on.
+/// Three training images of 2x2 and one test image.
 fn mnist() -> [Vec<u8>; 4] {
     let pixels: Vec<u8> = (1..=12).collect();
     [
@@ -61,7 +61,7 @@ fn images_plain_compressed_and_in_folders_of_folders() {
     }
 }
 
-/// Gzip files may have several members, one after the other.
+/// Gzip files can have several members.
 #[test]
 fn gzip_of_two_members() {
     let (_folder, root) = root();
@@ -81,7 +81,7 @@ fn folders_are_searched_in_order() {
     for (name, contents) in FILES.iter().zip(mnist()) {
         write(&second.join("mnist").join(name), &contents);
     }
-    // The first has the set, but not all of it.
+    // The first folder has an incomplete set.
     write(&first.join("mnist").join(FILES[0]), &mnist()[0]);
     let mnist_set = set("mnist").unwrap();
     let folders = [absent.clone(), first.clone(), second.clone()];
@@ -93,7 +93,7 @@ fn folders_are_searched_in_order() {
         first.join("mnist").display()
     );
     assert_eq!(error, expected);
-    // A folder that has nothing of the set is as good as none.
+    // A folder without any file of the set counts as missing.
     write(&root.join("4/mnist/notes.txt"), b"");
     let error = mnist_set.find(&[absent.clone(), root.join("4")]).unwrap_err().to_string();
     let expected = format!(
@@ -105,7 +105,7 @@ fn folders_are_searched_in_order() {
     let error = set("miniimagenet").unwrap().find(&[absent]).unwrap_err().to_string();
     assert!(error.contains("; it needs a manual download: accept ImageNet's terms"), "{error}");
 
-    // The system's folder comes last, and has no folder of the set's name in it.
+    // System folders come last, and have no subfolder with the set's name.
     let mut fashion = set("fashion").unwrap().clone();
     fashion.system = vec![root.join("usr")];
     for (name, contents) in FILES.iter().zip(mnist()) {
@@ -114,7 +114,7 @@ fn folders_are_searched_in_order() {
     assert_eq!(fashion.find(&[root.join("4")]).unwrap().place(), root.join("usr"));
 }
 
-/// Everything has the right form and none of it the right contents.
+/// Valid files with other contents.
 #[test]
 fn verification_names_what_is_wrong() {
     let (_folder, root) = root();
@@ -123,7 +123,7 @@ fn verification_names_what_is_wrong() {
         write(&root.join("mnist").join(name), &contents);
         file.bytes = contents.len() as u64;
     }
-    // As `sha256sum` has it.
+    // Computed with `sha256sum`.
     set.files[1].sha256 =
         "426dc2e9e7eea081ebaf345cde82a628112f5fc54a1e6b128e8b394a879f3a18".to_owned();
     set.files[2].bytes -= 1;
@@ -135,7 +135,7 @@ fn verification_names_what_is_wrong() {
     assert!(problem(2).contains(": has more than 19 bytes; "), "{checks:?}");
     assert!(problem(3).contains(": has 9 bytes, not 10; "), "{checks:?}");
 
-    // Right, whether compressed or not.
+    // Valid, whether compressed or not.
     assert_eq!(checks[1].problem, None);
     fs::remove_file(root.join("mnist").join(FILES[1])).unwrap();
     write(&root.join("mnist").join(FILES[1]).with_extension("gz"), &gzip(&mnist()[1]));
@@ -186,7 +186,7 @@ fn png_folders_and_their_archives_hold_the_same() {
         assert!(problem.contains(": has 3 images, not 18724; "), "{problem}");
     }
 
-    // As IDX, in another order: the same again, without what was skipped.
+    // As IDX in another order: the same images, without skipped ones.
     fs::remove_dir_all(&place).unwrap();
     let pixels = idx(&[3, 1, 2], &[7, 8, 3, 4, 5, 6]);
     write(&place.join("notmnist-small-images-idx3-ubyte"), &pixels);
@@ -195,7 +195,7 @@ fn png_folders_and_their_archives_hold_the_same() {
     assert_eq!(images, Images { skipped: 0, ..expected });
 }
 
-/// The checksum of images does not depend on their order, and does on everything else.
+/// The checksum of images does not depend on their order.
 #[test]
 fn png_sets_are_verified_in_any_order() {
     let (_folder, root) = root();
@@ -232,7 +232,7 @@ fn png_of_other_kinds() {
     let error = read_png_folders(&root, &["B"]).unwrap_err().to_string();
     assert!(error.contains(": has no valid image and 0 invalid ones; "), "{error}");
 
-    // One bit a pixel becomes a byte.
+    // One bit per pixel is expanded to a byte.
     let mut bits = Vec::new();
     let mut encoder = png::Encoder::new(&mut bits, 2, 1);
     encoder.set_color(png::ColorType::Grayscale);
@@ -242,7 +242,7 @@ fn png_of_other_kinds() {
     assert_eq!(read_png_folders(&root, &["C"]).unwrap().pixels, [0, 255]);
 }
 
-/// In the two ways that tar has for names of more than 100 bytes; fonts have such.
+/// Names of more than 100 bytes, in the two encodings of tar. Fonts have such names.
 #[test]
 fn long_names_in_archives() {
     let (_folder, root) = root();
@@ -259,7 +259,7 @@ fn long_names_in_archives() {
     header.set_size(image.len() as u64);
     header.set_cksum();
     pax.append(&header, &image[..]).unwrap();
-    // The name is that of one entry only.
+    // A long name applies to one entry only.
     header.set_path("set/B/1.png").unwrap();
     header.set_cksum();
     pax.append(&header, &image[..]).unwrap();
@@ -270,7 +270,7 @@ fn long_names_in_archives() {
     }
 }
 
-/// A scene of each name, told apart by the number of its one pedestrian.
+/// A scene of each name, with one pedestrian whose number identifies it.
 fn scenes() -> Vec<(String, Vec<u8>)> {
     let names = set("ethucy").unwrap().files.iter().map(|file| file.name.clone());
     names.zip(1..).map(|(name, n)| (name, format!("0\t{n}\t1.5\t{n}\n").into_bytes())).collect()
@@ -300,7 +300,7 @@ fn folds_test_on_their_own_scenes() {
     assert_eq!(names("univ", Split::Val), expected);
     assert_eq!(names("zara2", Split::Train).len(), 7);
 
-    // From an archive, in which the same file occurs in several folders.
+    // From an archive with copies of a file in several folders.
     let from_folder = ethucy.scenes("hotel", Split::Train, from_ref(&root)).unwrap();
     let scenes = scenes();
     let copies: Vec<(String, &[u8])> = ["raw/all", "raw/other"]

@@ -1,5 +1,5 @@
-//! Files that are broken or meant to break the reader: each has its one line, and none a panic.
-//! Nothing here needs memory beyond the block that is asked for, whatever a file claims.
+//! Damaged and hostile files: each is an error of one line, without a panic, and without memory beyond the
+//! requested block.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bytes;
@@ -22,10 +22,10 @@ fn npy_that_is_none() {
         "npy",
         b"PK\x03\x04 this is a zip archive",
         None,
-        r#"FILE: begins with "PK\x03\x04 t" and not with "\x93NUMPY"; the file is damaged"#,
+        r#"FILE: begins with "PK\x03\x04 t", not with "\x93NUMPY"; the file is damaged"#,
     );
-    refused("npy", b"\x93NUM", None, "FILE: ends within the header of a NumPy array; copy");
-    refused("npy", b"\x93NUMPY\x01\x00\x76", None, "FILE: ends within the header of a NumPy array");
+    refused("npy", b"\x93NUM", None, "FILE: ends within the NumPy header; copy");
+    refused("npy", b"\x93NUMPY\x01\x00\x76", None, "FILE: ends within the NumPy header");
     refused("npy", b"\x93NUMPY\x09\x00\x76\x00", None, "FILE: is of version 9 of the NumPy format");
     refused(
         "npy",
@@ -37,14 +37,14 @@ fn npy_that_is_none() {
         "npy",
         &npy_of("<f4", "(2, 2)", &[0; 16])[..40],
         None,
-        "FILE: ends within the header of a NumPy array; copy or write the file again",
+        "FILE: ends within the NumPy header; copy or write the file again",
     );
 }
 
 #[test]
 fn npy_with_another_header() {
     let cases = [
-        ("[1, 2]", "FILE: the NumPy header has `[1, 2]` where `{` should be; the file is damaged"),
+        ("[1, 2]", "FILE: the NumPy header has `[1, 2]` instead of `{`; the file is damaged"),
         ("{}", "FILE: the NumPy header has no key `descr`"),
         ("{'descr': '<f4', 'shape': (1,)}", "FILE: the NumPy header has no key `fortran_order`"),
         ("{'descr': '<f4', 'fortran_order': False}", "FILE: the NumPy header has no key `shape`"),
@@ -65,7 +65,7 @@ fn npy_with_another_header() {
         ),
         (
             "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + 1",
-            "FILE: the NumPy header goes on after its end with `+ 1`",
+            "FILE: the NumPy header has text after its end: `+ 1`",
         ),
     ];
     for (header, expected) in cases {
@@ -155,9 +155,9 @@ fn npz_and_its_members() {
     let whole = npy_of("<i8", "(1,)", &[0; 8]);
     let good = zip(&[Member::stored("a.npy", &array)]);
     refused("npz", b"", None, "FILE: is empty");
-    refused("npz", &array, None, "FILE: the directory of the archive cannot be read (");
+    refused("npz", &array, None, "FILE: the directory of the archive is invalid (");
     refused("npz", &good[..good.len() - 30], None, "FILE: the directory of the archive cannot be");
-    refused("npz", &good[40..], None, "FILE: the directory of the archive cannot be read (");
+    refused("npz", &good[40..], None, "FILE: the directory of the archive is invalid (");
     refused("npz", &zip(&[]), None, "FILE: holds no arrays; name another file");
     refused("npz", &good, Some("b"), "FILE: has no array `b`; it holds `a` f32 (2, 2)");
     refused(
@@ -211,7 +211,7 @@ fn npz_that_lies() {
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: the checksum of the archive does");
     let wrong = Member { packed: vec![0xff; 40], ..Member::deflated("a.npy", &array) };
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: corrupt deflate stream");
-    // An array that is not read from its beginning to its end.
+    // An array that is not read sequentially.
     let fortran = npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", &[0; 16]);
     let wrong = Member { crc: 1, ..Member::stored("a.npy", &fortran) };
     refused("npz", &zip(&[wrong]), None, "FILE:a: cannot read: the checksum of the archive does");
@@ -220,7 +220,7 @@ fn npz_that_lies() {
     let other = Member { method: 14, ..Member::stored("a.npy", &array) };
     refused("npz", &zip(&[other]), Some("a"), "FILE:a: is compressed by a method that is not read");
 
-    // A terabyte that is not there, and one that is claimed by the directory alone.
+    // A terabyte claimed by the header, and one claimed by the directory.
     let tera = npy_of("<f4", "(268435456, 1024)", &[0; 64]);
     let missing = "FILE:a: truncated: 1099511627712 bytes missing at the end";
     refused("npz", &zip(&[Member::stored("a.npy", &tera)]), None, missing);
@@ -245,7 +245,7 @@ fn npz_that_lies() {
         None,
         &format!("FILE:a: {left} bytes left over after the last element"),
     );
-    // With the length that the array should have, no more than that is unpacked.
+    // With the expected length, no more than that is decompressed.
     let packed = Member::deflated("a.npy", &bomb);
     let lie = zip(&[Member { size: array.len() as u64, ..packed }]);
     refused("npz", &lie, None, "FILE:a: cannot read: the checksum of the archive does not match");
@@ -272,24 +272,24 @@ fn safetensors_headers() {
         "FILE: truncated: 99999997 bytes missing at the end",
     );
     for text in ["", "[]", "{", "{\"a\":1}", "\u{0}", "{\"a\":{\"dtype\":\"F32\"}}"] {
-        refused(kind, &safetensors(text, 0), None, "FILE: the header is not what it should be (");
+        refused(kind, &safetensors(text, 0), None, "FILE: the header is invalid (");
     }
     let deep = "[".repeat(100_000);
-    refused(kind, &safetensors(&deep, 0), None, "FILE: the header is not what it should be (");
+    refused(kind, &safetensors(&deep, 0), None, "FILE: the header is invalid (");
     let deep = format!("{{\"__metadata__\":{}", "[".repeat(100_000));
-    refused(kind, &safetensors(&deep, 0), None, "FILE: the header is not what it should be (");
+    refused(kind, &safetensors(&deep, 0), None, "FILE: the header is invalid (");
     refused(kind, &safetensors("{}", 0), None, "FILE: holds no arrays");
     let negative = r#"{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}"#;
-    refused(kind, &safetensors(negative, 4), None, "FILE: the header is not what it should be (");
-    // What is quoted of the header is one line, and not without end.
+    refused(kind, &safetensors(negative, 4), None, "FILE: the header is invalid (");
+    // Quotes of the header are short and have no line breaks.
     refused(
         kind,
         &safetensors(r#"{"a":{"dtype":"F32","shape":"a\nb"}}"#, 0),
         None,
-        r#"FILE: the header is not what it should be (invalid type: string "a\\nb", expected a sequence"#,
+        r#"FILE: the header is invalid (invalid type: string "a\\nb", expected a sequence"#,
     );
     let long = format!(r#"{{"a":{{"dtype":"F32","shape":"{}"}}}}"#, "k".repeat(60_000));
-    refused(kind, &safetensors(&long, 0), None, "FILE: the header is not what it should be (inv");
+    refused(kind, &safetensors(&long, 0), None, "FILE: the header is invalid (inv");
 }
 
 #[test]
@@ -305,13 +305,13 @@ fn safetensors_tensors() {
         &[a(), tensor("b", "F32", "[2]", 4, 12)],
         12,
         None,
-        "FILE: the tensor `b` begins at 4, within another that ends at 8; the file is damaged",
+        "FILE: the tensor `b` begins at 4, inside another tensor that ends at 8; the file is damaged",
     );
     check(
         &[a(), tensor("b", "F32", "[1]", 12, 16)],
         16,
         None,
-        "FILE: the tensor `b` begins at 12, after a hole from 8",
+        "FILE: the tensor `b` begins at 12, after a gap from 8",
     );
     check(
         &[tensor("a", "F32", "[2]", 8, 0)],
@@ -343,12 +343,7 @@ fn safetensors_tensors() {
         None,
         "FILE: the tensor `a` of I8 (1,) has 18446744073709551615 bytes",
     );
-    check(
-        &[a(), a()],
-        8,
-        None,
-        "FILE: the header is not what it should be (the name `a` occurs twice",
-    );
+    check(&[a(), a()], 8, None, "FILE: the header is invalid (the name `a` occurs twice");
     check(
         &[tensor("a", "I64", "[1]", 0, 8)],
         8,
@@ -391,13 +386,13 @@ fn csv() {
     refused("csv", b"1,2\n", Some("a"), "FILE: holds one array without a name; leave `:a` out");
     let expected = "FILE: cannot read: a row is longer than 67108864 bytes; is this text?";
     refused("csv", &vec![b'1'; 65 << 20], None, expected);
-    // Where each value ends takes more memory than a comma.
+    // The offset of a field takes more memory than its comma.
     refused("csv", &vec![b','; 5 << 20], None, "FILE: cannot read: a row has more than 4194304");
 }
 
 #[test]
 fn paths() {
-    refused("log", b"1,2\n", None, "FILE: is of no known kind; the name of a file ends in .npy");
+    refused("log", b"1,2\n", None, "FILE: has an unknown format; file names end in .npy");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let text =
@@ -431,7 +426,7 @@ fn rows_that_do_not_fit() {
             assert!(error.to_string().contains(part), "{error}");
         };
         let (one, two) = (ValuesRef::F32(&[1.0]), ValuesRef::F32(&[1.0, 1.0]));
-        let parts = "the rows to be written have parts that do not fit together";
+        let parts = "the rows to be written are inconsistent";
         refuse(&[], &[], ValuesRef::F32(&[]), parts);
         refuse(&[1, 1], &[0], one, parts);
         refuse(&[0, 2], &[0], one, parts);
@@ -440,7 +435,7 @@ fn rows_that_do_not_fit() {
         refuse(&[0, 1], &[2], one, "a row to be written has class 2 of 2");
         refuse(&[0, 1], &[0], ValuesRef::F64(&[1.0]), "was begun with values of f32");
         let error = writer.write_dense(ValuesRef::F32(&[1.0; 3])).unwrap_err().to_string();
-        assert!(error.contains("3 values are no whole number of rows of 2 classes"), "{error}");
+        assert!(error.contains("3 values are not a whole number of rows of 2 classes"), "{error}");
         drop(writer);
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");

@@ -1,5 +1,5 @@
-//! Files of data sets that are broken or meant to break the reader: each has its one line, and none a
-//! panic. Nothing here needs memory beyond what is in the file, whatever it claims.
+//! Damaged and hostile files of data sets: each is an error of one line, without a panic, and without memory
+//! beyond the data in the file.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -9,7 +9,7 @@ use std::fs;
 use common::{gzip, idx, png, tar};
 use shafer_data::dataset::{Scene, Track, read_idx, read_png_folders, walk};
 
-/// What is said about a file of images that belongs to two labels.
+/// Checks the error for a file of images with two labels.
 #[track_caller]
 fn images_refused(bytes: &[u8], expected: &str) {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn idx_of_another_length() {
     let mut flipped = packed.clone();
     *flipped.last_mut().unwrap() ^= 1;
     images_refused(&flipped, "FILE: cannot be decompressed (");
-    // Much of nothing, after which there is more than claimed.
+    // Compressed zeros, more than claimed.
     images_refused(&gzip(&idx(&[1, 1, 1], &vec![0; 10 << 20])), "FILE: has data after its 1 bytes");
 }
 
@@ -91,7 +91,7 @@ fn idx_that_is_not_there() {
     assert!(error.ends_with(": is a folder; name a file in it"), "{error}");
 }
 
-/// Each prefix of a file and each flipped bit is read or refused.
+/// Truncated files and flipped bits do not panic.
 #[test]
 fn nothing_panics() {
     let folder = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ fn archives() {
     let mut bytes = header.as_bytes().to_vec();
     bytes.extend([0; 1024]);
     assert!(refused(&bytes).starts_with("FILE: big: ends early;"), "{}", refused(&bytes));
-    // Names and numbers that a terminal would obey.
+    // Names and numbers with terminal escape sequences.
     for field in [0..6, 124..130] {
         let mut header = tar::Header::new_ustar();
         header.set_path("name").unwrap();
@@ -159,7 +159,7 @@ fn archives() {
         let error = refused(&[header.as_bytes(), &[0; 1024][..]].concat());
         assert!(!error.chars().any(char::is_control), "{error:?}");
     }
-    // xz that wants more memory than any real file does: a dictionary of 4 GiB.
+    // xz with a dictionary of 4 GiB, above the memory limit.
     let mut xz = b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46\x02\0\x21\x01\x28\0\0\0".to_vec();
     xz.extend(crc32fast::hash(&xz[12..]).to_le_bytes());
     xz.extend([0; 64]);
@@ -197,7 +197,7 @@ fn scenes() {
     assert!(error.starts_with("F: line 1: `"), "{error}");
 }
 
-/// What is unusual but can be understood.
+/// Unusual but valid files.
 #[test]
 fn scenes_in_disorder() {
     let text = "20 2 5 6\r\n0.0\t2.0\t1\t2\r\n\r\n  10   1 -0 0  \n20 2 5 6\n60 2 0 0";

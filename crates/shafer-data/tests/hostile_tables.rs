@@ -1,5 +1,4 @@
-//! Tables that are broken or meant to break the reader: each has its one line, and none a panic.
-//! Nothing here needs memory to speak of, whatever a file claims.
+//! Damaged and hostile tables: each is an error of one line, without a panic, and with little memory.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod refused;
@@ -23,7 +22,7 @@ use shafer_data::list;
 
 type Row = Option<Vec<Option<f32>>>;
 
-/// A row in which nothing is missing.
+/// A row without nulls.
 #[allow(clippy::unnecessary_wraps, reason = "others are missing as a whole")]
 fn row(values: &[f32]) -> Row {
     Some(values.iter().copied().map(Some).collect())
@@ -34,7 +33,7 @@ fn lists(rows: &[Row]) -> [(&'static str, Vec<u8>); 2] {
     let array: ArrayRef =
         Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows.iter().cloned()));
     let arrow = arrow(&[("logits", array)]);
-    // Levels: 0 for a row that is missing, 1 for an empty one, 2 for a missing value, 3 for a value.
+    // Definition levels: 0 is a null row, 1 an empty one, 2 a null value, 3 a value.
     let (mut values, mut present, mut goes_on) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
         goes_on.push(0);
@@ -60,7 +59,7 @@ enum Numbers {
     I32(Vec<i32>),
 }
 
-/// A Parquet file of one group of rows: for each column its values and levels.
+/// A Parquet file with one row group: values and levels of each column.
 fn parquet(schema: &str, columns: &[(Numbers, Vec<i16>, Vec<i16>)]) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let properties = WriterProperties::builder().set_dictionary_enabled(false);
@@ -127,7 +126,7 @@ fn rows_of_different_lengths() {
         };
         refused(ending, &bytes, None, expected);
     }
-    // The last row is short, or goes on.
+    // The last row is too short, or too long.
     let last = |row: Row| [good[0].clone(), good[1].clone(), row];
     refused_lists(&last(row(&[1.0])), "FILE:logits: row 2 has 1 value, the first has 2; logits");
     for (ending, bytes) in lists(&last(row(&[1.0; 5]))) {
@@ -150,7 +149,7 @@ fn what_is_missing() {
     refused_lists(&[None, good.clone()], "FILE:logits: row 0 is null; logits are dense");
     refused_lists(&[row(&[]), good.clone()], "FILE:logits: row 0 is empty; logits are dense");
     refused_lists(&[row(&[]), row(&[])], "FILE:logits: row 0 is empty; logits are dense");
-    // Whichever comes first is named.
+    // The first problem is reported.
     let short = row(&[1.0]);
     let expected = "FILE:logits: row 1 has 1 value, the first has 2";
     refused_lists(&[good.clone(), short, None], expected);
@@ -280,7 +279,7 @@ fn no_column_and_columns_of_several_types() {
     let b: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
     refused("arrow", &arrow(&[("a", a.clone()), ("b", b)]), None, expected);
 
-    // What a terminal would obey is shown as what it is, and what is long is cut.
+    // Control characters are escaped, and long names shortened.
     let name = format!("\u{1b}[2J{}", "n".repeat(5000));
     let found = message("arrow", &arrow(&[(&name, a)]), Some("b"));
     assert!(found.starts_with(r"FILE: has no column `b`; it holds `\u{1b}[2Jnnn"), "{found}");
@@ -294,7 +293,7 @@ fn no_rows() {
         let path = folder.path().join(format!("x.{ending}"));
         fs::write(&path, bytes).unwrap();
         assert_eq!(read_all(&path, None).unwrap(), 0);
-        // How long a row would be is not known.
+        // The length of a row is unknown.
         assert_eq!(list(&path).unwrap()[0].shape, [0, 0]);
     }
     let none: ArrayRef = Arc::new(Float32Array::from(Vec::<f32>::new()));
@@ -315,9 +314,9 @@ fn files_of_another_kind_and_files_that_are_cut() {
         "parquet",
         b"PK\x03\x04 this is a zip archive",
         None,
-        r#"FILE: begins with "PK\x03\x04" and not with "PAR1"; the file is damaged or not of Parquet"#,
+        r#"FILE: begins with "PK\x03\x04", not with "PAR1"; the file is damaged or not of Parquet"#,
     );
-    refused("parquet", b"PA", None, r#"FILE: begins with "PA" and not with "PAR1""#);
+    refused("parquet", b"PA", None, r#"FILE: begins with "PA", not with "PAR1""#);
     refused("parquet", b"PAR1\0\0\0", None, "FILE: truncated: 5 bytes missing at the end");
     refused("parquet", b"PAREencrypted...", None, r#"FILE: begins with "PARE" and not with"#);
     let [(_, good), (_, arrow)] = lists(&[row(&[1.0, 2.0])]);
@@ -336,7 +335,7 @@ fn files_of_another_kind_and_files_that_are_cut() {
     }
     refused("feather", b"FEA1 and so on", None, "FILE: is of the first version of Feather; write");
     refused("arrow", b"ARROW1\0\0", None, "FILE: truncated: 10 bytes missing at the end");
-    let expected = "FILE: does not end as a file of Arrow does: it was not written to its end";
+    let expected = "FILE: does not end like an Arrow file: it is incomplete";
     refused("arrow", &arrow[..arrow.len() - 1], None, expected);
     let mut claims = arrow.clone();
     let n = claims.len();
@@ -372,7 +371,7 @@ fn damage() {
     }
 }
 
-/// Thrift's compact protocol, as far as it takes to lie in it.
+/// A writer of Thrift's compact protocol, for invalid metadata.
 #[derive(Clone, Default)]
 struct Thrift(Vec<u8>);
 
@@ -386,7 +385,7 @@ impl Thrift {
         self
     }
 
-    /// A field whose number is `more` than that of the last.
+    /// A field with an id `more` than the last.
     fn field(mut self, more: u8, kind: u8) -> Self {
         self.0.push(more << 4 | kind);
         self
@@ -410,7 +409,7 @@ impl Thrift {
         this
     }
 
-    /// A list of structs that claims to have so many.
+    /// A list of structs with a claimed length.
     fn list(mut self, more: u8, count: u64, structs: &[Thrift]) -> Self {
         self = self.field(more, 9);
         self.0.push(0xfc);
@@ -438,23 +437,23 @@ fn thrift() -> Thrift {
     Thrift::default()
 }
 
-/// A schema's element that has others in it.
+/// A schema element with children.
 fn group(children: i64) -> Thrift {
     thrift().i32(3, 0).text(1, "g").i32(1, children)
 }
 
-/// A column of numbers of which none is missing.
+/// A required column of numbers.
 fn floats() -> Thrift {
     thrift().i32(1, 4).i32(2, 0).text(1, "x")
 }
 
-/// The part of a column that begins after the magic bytes.
+/// A column chunk that starts after the magic bytes.
 fn chunk(codec: i64, length: usize) -> Thrift {
     let column = thrift().i32(4, codec).i64(3, length as i64).i64(2, 4);
     thrift().i64(2, 0).inner(1, &column)
 }
 
-/// A file whose footer has a schema, row groups and what is given.
+/// A file whose footer has a schema, row groups and the given bytes.
 fn file(pages: &[u8], footer: &Thrift) -> Vec<u8> {
     let mut bytes = b"PAR1".to_vec();
     bytes.extend(pages);
@@ -472,7 +471,7 @@ fn one_column(rows: i64, codec: i64, pages: &[u8]) -> Vec<u8> {
     file(pages, &footer)
 }
 
-/// A page of numbers, packed or not.
+/// A page of numbers, compressed or not.
 fn page(values: i64, unpacked: i64, encoding: i64, contents: &[u8]) -> Vec<u8> {
     let data = thrift().i32(1, values).i32(1, encoding).i32(1, 3).i32(1, 3);
     let header = thrift().i32(1, 0).i32(1, unpacked).i32(1, contents.len() as i64).inner(2, &data);
@@ -506,7 +505,7 @@ fn footers_that_lie() {
     let schema = || thrift().structs(2, &[group(1), floats()]);
     let damaged = "; the file is damaged; copy or write it again";
     check(&thrift(), &format!("has no schema{damaged}"));
-    // Each of these two ends the program if it is believed.
+    // Trusting either of these aborts the program.
     let longer = "has a list that is longer than all that follows";
     check(&schema().list(2, i32::MAX as u64, &[]), longer);
     check(&schema().list(2, u64::MAX, &[]), longer);
@@ -553,7 +552,7 @@ fn footers_that_lie() {
         None,
         "FILE: no file can hold the shape (9223372036854775807, 1) of f32; the header is damaged",
     );
-    // Rows that are claimed and not there.
+    // Claimed rows that are missing.
     let claimed = groups(chunks().i64(2, 1 << 40));
     refused(
         "parquet",
@@ -580,13 +579,13 @@ fn pages_that_lie() {
     check(1, 0, &two, "has more rows than it claims");
     check(3, 0, &page(3, 8, 0, &eight), "has a page with fewer values than it claims");
     check(3, 0, &page(3, 8, 9, &eight), "has a page with fewer values than it claims");
-    check(2, 0, &page(2, 8, 5, &eight), "has numbers in an encoding that is not read (5); write");
+    check(2, 0, &page(2, 8, 5, &eight), "has numbers in an unsupported encoding (5); write");
     check(2, 0, &page(2, 8, 8, &eight), "has a page with fewer values than it claims");
     for (number, name) in
         [(3, "LZO"), (4, "BROTLI"), (5, "LZ4 of Hadoop"), (99, "an unknown method")]
     {
         let expected =
-            format!("is compressed with {name}, which is not read; write it with snappy");
+            format!("is compressed with {name}, which is not supported; write it with snappy");
         check(2, number, &page(2, 8, 0, &eight), &expected);
     }
     check(2, 0, &[0xff; 20], "the header of a page ");
@@ -594,13 +593,18 @@ fn pages_that_lie() {
     let cut = page(2, 8, 0, &eight);
     check(2, 0, &cut[..cut.len() - 1], "has a page that is longer than its column");
 
-    // Two gigabytes from eight bytes, and two thousand million numbers from four.
+    // Two gigabytes from eight bytes, and two billion numbers from four.
     for codec in [1, 2, 6, 7] {
         let huge = page(2, i64::from(i32::MAX), 0, &eight);
         let expected =
-            "has a page of 2147483647 bytes, more than the 268435456 that are held; write";
+            "has a page of 2147483647 bytes, more than the 268435456 that are supported; write";
         check(2, codec, &huge, expected);
-        check(2, codec, &page(2, 1 << 20, 0, &[0xff; 8]), "has a page that cannot be unpacked (");
+        check(
+            2,
+            codec,
+            &page(2, 1 << 20, 0, &[0xff; 8]),
+            "has a page that cannot be decompressed (",
+        );
         check(2, codec, &page(2, 0, 0, &[0xff; 8]), "has a page");
     }
     let many = i64::from(i32::MAX);
@@ -608,7 +612,7 @@ fn pages_that_lie() {
     check(2, 0, &page(-1, 8, 0, &eight), "the header of a page lacks a length");
     check(2, 0, &page(2, -1, 0, &eight), "the header of a page lacks a length");
 
-    // A dictionary of two numbers, and places outside of it.
+    // A dictionary of two numbers, and indices out of bounds.
     let pages = |places: &[u8]| {
         [dictionary(many, &eight), page(3, places.len() as i64, 8, places)].concat()
     };
@@ -618,7 +622,7 @@ fn pages_that_lie() {
     check(3, 0, &pages(&[]), "has a page with fewer values than it claims");
 }
 
-/// A row of any length takes a few bytes: no memory is set aside for it.
+/// A few bytes can claim a row of any length, for which no memory is allocated.
 #[test]
 fn a_row_that_is_too_long() {
     let schema = [

@@ -1,4 +1,4 @@
-//! Labels of every integer type, and what is said about arrays that are none.
+//! Labels of every integer type, and errors for arrays that are no labels.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bytes;

@@ -1,4 +1,4 @@
-//! Masks of every type, in every format and order, and what is said about those that are none.
+//! Masks of every type, in every format and order, and errors for invalid ones.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bytes;
@@ -64,7 +64,7 @@ fn every_type_and_order() {
     let floats: Vec<u8> = BYTES.iter().flat_map(|&x| f32::from(x).to_le_bytes()).collect();
     check("floats.npy", &npy("<f4", false, "(6,)", &floats));
     check("text.csv", b"1,0,1\n1,0,0.0\n");
-    // An array of another type is not meant.
+    // Arrays of other types are not candidates.
     let mask = Member::deflated("mask.npy", &npy("|b1", false, "(6,)", &BYTES));
     let counts = Member::stored("counts.npy", &npy("<i2", false, "(6,)", &[0; 12]));
     check("m.npz", &zip(&[mask, counts]));
@@ -127,7 +127,7 @@ fn what_is_no_mask() {
         &npy("|u1", false, "(2, 3)", &two),
         &format!(": the value at (1, 1) is 2; {only}"),
     );
-    // A bool that is neither, as no program writes it.
+    // A bool that is neither 0 nor 1.
     refused(
         "a.npy",
         &npy("|b1", false, "(6,)", &two),

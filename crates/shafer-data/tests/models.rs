@@ -1,4 +1,4 @@
-//! The head of one small model, out of every format it was saved in (`fixtures/make_models.py`).
+//! The head of a small model, saved in every format (`fixtures/make_models.py`).
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// What `tiny.json` holds.
+/// The contents of `tiny.json`.
 struct Expected {
     features: Vec<Vec<f32>>,
     /// J x K.
@@ -217,10 +217,10 @@ fn both_orientations_by_the_bias() {
 
 #[test]
 fn one_is_picked_when_only_one_can_be_meant() {
-    // A name that is no head's, but the only layer.
+    // The only layer, whatever its name.
     let (_folder, path) = zeros(&[("x.weight", &[3, 7]), ("x.bias", &[3])]);
     assert_eq!(load_head(&path, None).expect("one").features, 7);
-    // A sequence whose layers fit: its last.
+    // The last layer of a sequence with matching sizes.
     let (_folder, path) = zeros(&[
         ("net.10.weight", &[2, 5]),
         ("net.10.bias", &[2]),
@@ -228,7 +228,7 @@ fn one_is_picked_when_only_one_can_be_meant() {
         ("net.8.bias", &[5]),
     ]);
     assert_eq!(load_head(&path, None).expect("a sequence").classes, 2);
-    // Two that are both called heads.
+    // Two layers with names of heads.
     let (_folder, path) = zeros(&[
         ("a_head.weight", &[2, 5]),
         ("a_head.bias", &[2]),

@@ -85,7 +85,7 @@ fn what_the_graph_does_not_tell_is_asked_for() {
     ] {
         let request = named("W");
         assert_eq!(complaint(name, request), format!("{problem}{ask}"));
-        // Half an answer is none: the matrix is square.
+        // The bias alone is not sufficient: the matrix is square.
         let half = HeadRequest { bias: BiasChoice::None, ..request };
         assert_eq!(complaint(name, half), format!("{problem}{ask}"));
         let half = HeadRequest { orientation: Some(Orientation::FeaturesByClasses), ..request };
@@ -95,7 +95,7 @@ fn what_the_graph_does_not_tell_is_asked_for() {
     }
 }
 
-/// What is said by hand counts more than the graph.
+/// The request overrides the graph.
 #[test]
 fn what_is_said_by_hand() {
     let weights = |name, orientation, bias| {
@@ -120,7 +120,7 @@ fn what_is_said_by_hand() {
     let misfit = complaint("gemm_oblong", request);
     assert!(misfit.starts_with("`W` of shape [4, 5] does not fit its bias `V`, "), "{misfit}");
 
-    // The same in a file without a graph.
+    // The same for a file without a graph.
     for file in ["tiny.pt", "tiny.safetensors"] {
         let request = HeadRequest { bias: BiasChoice::Tensor("hidden.bias"), ..named("head") };
         let head = request.load(fixture(file)).expect(file);
@@ -200,7 +200,7 @@ fn outputs_that_are_no_classes() {
          layer; if the model has a head, name its weights, such as FILE:head.weight (shafer heads \
          --all lists all tensors)"
     );
-    // What is added to probabilities is no bias of the logits.
+    // A tensor added to probabilities is no bias of the logits.
     assert_eq!(of("added_to_softmax").len(), 1);
     assert_eq!(load_head(graph("added_to_softmax"), Some("W")).expect("was named").bias, None);
 }

@@ -1,4 +1,4 @@
-//! The real data sets, where they are: `shafer_testing::data` says where that is.
+//! Tests of the real data sets, if they are on the machine: see `shafer_testing::data`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use shafer_data::dataset::{Set, Split, Window, WindowShape, set, stratified, walk};
+use shafer_data::dataset::{ColourImages, Set, Split, Window, WindowShape, set, stratified, walk};
 
-/// The set and the folders it is in, if it is there. The system's own folders do not count: a test
-/// has to give the same result for all who have the folder.
+/// The set and its folder, if it exists. System folders are not searched, so that results are the same on
+/// all machines with the folder.
 fn real(name: &str) -> Option<(Set, [PathBuf; 1])> {
     let root = shafer_testing::data(name)?;
     Some((Set { system: Vec::new(), ..set(name).unwrap().clone() }, [root]))
@@ -30,7 +30,7 @@ fn class_counts(labels: &[u8]) -> Vec<usize> {
     counts
 }
 
-/// The counts that its authors give.
+/// The counts published by the authors.
 #[test]
 fn mnist() {
     let Some((set, root)) = real("mnist") else { return };
@@ -73,7 +73,40 @@ fn notmnist() {
     assert!(train.labels.is_sorted());
 }
 
-/// Counted by hand: `cut -f2 FILE | sort -u | wc -l`.
+/// The images of each class, and the means of the channels over all images of a split.
+fn statistics(images: &ColourImages) -> (Vec<usize>, [f64; 3]) {
+    let mut counts = vec![0; images.classes.len()];
+    for &label in &images.labels {
+        counts[usize::from(label)] += 1;
+    }
+    let mut sums = [0_u64; 3];
+    for pixel in images.pixels.chunks_exact(3) {
+        sums.iter_mut().zip(pixel).for_each(|(sum, &value)| *sum += u64::from(value));
+    }
+    (counts, sums.map(|sum| sum as f64 * 3.0 / images.pixels.len() as f64))
+}
+
+/// The means over both splits are those of the images that Pillow 13.0.0 decodes: 120.1037, 114.8181, 103.3523.
+#[test]
+fn miniimagenet() {
+    let Some((set, root)) = real("miniimagenet") else { return };
+    verified(&set, &root);
+    let cache = tempfile::tempdir().unwrap();
+    let read = |split| set.colour_images(split, &root, Some(cache.path())).unwrap();
+    let (train, val) = (read(Split::Train), read(Split::Val));
+    assert_eq!((train.len(), val.len(), train.rows, train.columns), (36_480, 1920, 84, 84));
+    let ((train_counts, train_means), (val_counts, val_means)) =
+        (statistics(&train), statistics(&val));
+    assert_eq!((train_counts, val_counts), (vec![570; 64], vec![30; 64]));
+    assert_eq!((&train.classes[0][..], &train.classes), ("n01532829", &val.classes));
+    for (channel, expected) in [120.103_65, 114.818_05, 103.352_32].into_iter().enumerate() {
+        let mean = 0.95 * train_means[channel] + 0.05 * val_means[channel];
+        assert!((mean - expected).abs() < 0.05, "channel {channel}: {mean}, not {expected}");
+    }
+    assert_eq!(read(Split::Train), train);
+}
+
+/// Counted with `cut -f2 FILE | sort -u | wc -l`.
 const AGENTS: [(&str, [usize; 3]); 8] = [
     ("biwi_eth", [360, 250, 120]),
     ("biwi_hotel", [389, 311, 81]),
@@ -99,25 +132,25 @@ fn ethucy() {
     for fold in set.pedestrians.as_ref().unwrap().folds.keys() {
         for split in [Split::Train, Split::Val, Split::Test] {
             for scene in set.scenes(fold, split, &root).unwrap() {
-                // Nobody leaves and comes back.
+                // No track has a gap.
                 assert!(scene.tracks.iter().all(|track| track.stretches().count() == 1));
                 assert_eq!(scene.repeated, 0);
                 seen.insert(scene.name, scene.tracks.len());
             }
         }
     }
-    // The whole of zara03 and of the examples is in no fold's test.
+    // Neither zara03 nor the examples is a test scene of any fold.
     assert_eq!(seen.len(), 22);
     for (scene, agents) in seen {
         assert_eq!(agents, expected[&scene], "{scene}");
     }
 }
 
-/// The archive has a folder for each split of each fold: they are what the catalogue says.
+/// The archive has a folder for each split of each fold, which match the catalogue.
 #[test]
 fn folds_are_those_of_the_archive() {
     let Some((set, root)) = real("ethucy") else { return };
-    // Files that were fetched one by one have lost their folders.
+    // Files fetched from a mirror have no folders.
     let Some(_) = shafer_testing::data("ethucy/ethucy_raw.tar.xz") else { return };
     let found = set.find(&root).unwrap();
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -149,7 +182,7 @@ fn ethucy_windows() {
     };
     assert_eq!(windows("eth", Split::Train, &WindowShape::TRAINING), 37_796);
     assert_eq!(windows("eth", Split::Test, &WindowShape::TRAINING), 1248);
-    // Those that results on ETH/UCY are published of.
+    // The windows of published results on ETH/UCY.
     let published =
         [("eth", 364), ("hotel", 1197), ("univ", 24_334), ("zara1", 2356), ("zara2", 5910)];
     for (fold, expected) in published {
@@ -165,7 +198,7 @@ fn ethucy_windows() {
     let slice = scene.windows_at(&steps, &WindowShape::PAPER).unwrap();
     assert!((150..280).contains(&slice.len()), "{}", slice.len());
     assert!(slice.iter().all(|window| window.history.len() == 9));
-    // The largest step of 0.4 s in the file, of those who are there for nine positions at least.
+    // The largest step of 0.4 s in tracks of nine positions or more.
     let all = scene.windows(&WindowShape::PAPER).unwrap();
     let fastest = all.iter().flat_map(|w| &w.history).map(|s| s[2].hypot(s[3])).fold(0.0, f64::max);
     assert!((fastest - 5.053_958_844_312_05).abs() < 1e-9, "{fastest}");

@@ -1,4 +1,4 @@
-//! What is written is read back, in every format and type, in blocks of every size.
+//! Round trips through every format and type, in blocks of every size.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -37,13 +37,13 @@ fn plain(values: &Values) -> Vec<f64> {
     }
 }
 
-/// Everything in an array, read in blocks.
+/// All values of an array, read in blocks.
 fn read(path: &Path, name: Option<&str>, block: usize) -> (ArrayInfo, Vec<f64>) {
     let location = Location { path: Some(path.to_owned()), name: name.map(str::to_owned) };
     read_from(open(&location).unwrap(), block)
 }
 
-/// What was written as text. No column of it is taken for a class unless it is asked for.
+/// The values of a CSV file. Its columns are no classes, so they must be selected.
 fn read_triples(path: &Path, block: usize) -> (ArrayInfo, Vec<f64>) {
     let location = Location { path: Some(path.to_owned()), name: None };
     assert!(open(&location).unwrap_err().to_string().contains("has a column `row`"));
@@ -64,7 +64,7 @@ fn read_from(mut reader: Box<dyn ArrayReader>, block: usize) -> (ArrayInfo, Vec<
     }
 }
 
-/// Writes the rows twice: as they are kept, in two blocks, and dense.
+/// Writes the rows twice: sparse, in two blocks, and dense.
 fn write_both(ending: &str, dtype: Dtype, check: impl Fn(&Path)) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("rows.{ending}"));
@@ -170,7 +170,7 @@ fn parquet() {
             let notes = reader.metadata().file_metadata().key_value_metadata().unwrap();
             assert_eq!(notes[0].key, "shafer.classes");
             assert_eq!(notes[0].value.as_deref(), Some("4"));
-            // Rows that keep different numbers of classes are no rows of logits.
+            // Rows with different numbers of classes are no logits.
             let location = Location { path: Some(path.to_owned()), name: None };
             let error = open(&location).unwrap().read(16, &mut Values::default()).unwrap_err();
             assert!(error.to_string().contains("row 1 has 0 values, the first has 2"), "{error}");
@@ -178,7 +178,7 @@ fn parquet() {
     }
 }
 
-/// More values than a group of rows holds, in blocks of any size, make the same file.
+/// The file does not depend on the size of blocks, even with several row groups.
 #[test]
 fn groups_of_parquet() {
     let folder = tempfile::tempdir().unwrap();
@@ -203,7 +203,7 @@ fn groups_of_parquet() {
     assert!(read.iter().zip(&values).all(|(&a, &b)| a == f64::from(b)));
 }
 
-/// Every tensor begins at a multiple of its element's size, for any number of values.
+/// Every tensor is aligned to its element size, for any number of values.
 #[test]
 fn safetensors_are_aligned() {
     let folder = tempfile::tempdir().unwrap();
@@ -328,7 +328,7 @@ fn a_shape_of_more_axes() {
     writer.write_dense(DENSE[..].into()).unwrap();
     let error = writer.finish().unwrap_err().to_string();
     assert!(error.ends_with("16 values were written for an array of shape (3, 4)"), "{error}");
-    // The file from before is still there.
+    // The previous file is unchanged.
     assert_eq!(list(&path).unwrap()[0].shape, [2, 2, 4]);
 }
 

@@ -1,4 +1,4 @@
-//! Tables that others wrote are read as the rows they hold, in blocks of every size.
+//! Tables written by other programs, read in blocks of every size.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -35,7 +35,7 @@ fn read(path: &Path, name: Option<&str>, block: usize) -> (ArrayInfo, Vec<f64>) 
     }
 }
 
-/// The numbers of the fixtures, as `make_tables.py` has them.
+/// The numbers of the fixtures in `make_tables.py`.
 fn numbers() -> Vec<f64> {
     (0..200).map(|i| f64::from(i % 37) / 2.0 - 9.0).collect()
 }
@@ -72,7 +72,7 @@ fn columns_have_their_names_and_types() {
     for name in ["columns.parquet", "columns.arrow"] {
         let columns: Vec<String> = shown(name);
         assert_eq!(columns, all);
-        // One of them is an array of one axis; all of them are rows.
+        // A single column is an array with one axis. All together are rows.
         let (info, values) = read(&fixture(name), Some("class 3"), 9);
         assert_eq!((info.dtype, info.shape), (Dtype::F32, vec![40]));
         assert!(values.iter().eq(numbers().iter().skip(3).step_by(5)));
@@ -81,7 +81,7 @@ fn columns_have_their_names_and_types() {
     assert_eq!(read(&fixture("list-none.parquet"), Some("logits"), 9).1, numbers());
 }
 
-/// A file without an ending that says what it is, by its first bytes.
+/// Files without an extension are recognised by their first bytes.
 #[test]
 fn tables_are_told_by_their_contents() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
-/// More columns than are put together at a time, in batches of different lengths, some of them empty.
+/// More columns than are interleaved at a time, in batches of different lengths, some of them empty.
 #[test]
 fn many_columns_and_batches() {
     let value = |row: usize, column: usize| (row * 100 + column) as f32;
@@ -130,12 +130,12 @@ fn many_columns_and_batches() {
     }
 }
 
-/// What a slice of an array leaves out is not read, and neither is what other columns hold.
+/// Values outside of a slice, and those of other columns, are not read.
 #[test]
 fn lists_that_begin_in_the_middle_of_their_values() {
     let rows = (0..10).map(|row| Some((0..3).map(move |i| Some((row * 3 + i) as f32))));
     let lists = ListArray::from_iter_primitive::<Float32Type, _, _>(rows).slice(4, 5);
-    // As other writers do, the values before the slice are left where they are.
+    // Keeps the values before the slice, as other writers do.
     let (field, offsets, values, _) = lists.into_parts();
     let lists = ListArray::new(field, offsets, values, None);
     let fixed = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(

@@ -1,4 +1,4 @@
-//! Texts as people and programs write them: what separates their values, what is a header, gzip.
+//! Text files of people and programs: delimiters, headers, gzip.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -151,7 +151,7 @@ fn other_encodings_are_refused_by_name() {
     let utf16: Vec<u8> = "\u{feff}1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let none = TableOptions::default();
     refused_with(&utf16, &none, "is text in UTF-16; save it as UTF-8");
-    refused_with(&utf16[2..], &none, "is not text in UTF-8: its byte 1 is 0; save it as UTF-8");
+    refused_with(&utf16[2..], &none, "is not UTF-8 text: byte 1 is 0; save it as UTF-8");
     let swapped: Vec<u8> = utf16.chunks(2).flat_map(|pair| [pair[1], pair[0]]).collect();
     refused_with(&swapped, &none, "is text in UTF-16");
 }
@@ -173,7 +173,7 @@ fn gzip_is_undone() {
     for ending in ["csv.gz", "tsv.gz", "txt.gz", "dat.GZ", "csv"] {
         assert!(read_as(ending, &whole, &none).unwrap().1 == expected, "{ending}");
     }
-    // A name alone does not make a gzip.
+    // The extension alone does not make a gzip file.
     assert!(read_as("csv.gz", text.as_bytes(), &none).unwrap().1 == expected);
     let (first, second) = text.as_bytes().split_at(text.len() / 3);
     let members = [gzip(first), vec![0; 512], gzip(second), vec![0; 70_000]].concat();
@@ -194,7 +194,7 @@ fn gzip_is_undone() {
     assert!(message(&damaged).contains("cannot read: the gzip is damaged ("));
     for ending in ["npy.gz", "gz", "npz.gz"] {
         let found = read_as(ending, &whole, &none).unwrap_err().to_string();
-        assert!(found.contains("is of no known kind"), "{found}");
+        assert!(found.contains("has an unknown format"), "{found}");
     }
 }
 
@@ -225,7 +225,7 @@ fn an_index_is_no_class() {
     refused("id,en\n0.5,1.5\n", "the first column, `id`, has the name of an index, but not its");
     let languages = options(&["*"], &[]);
     takes("id,en\n0.5,1.5\n2.5,3.5\n", &languages, &rows, &["id", "en"], &[]);
-    // Without a name, it is seen by its numbers.
+    // Without a name, an index is recognised by its numbers.
     let text = "0,0.5,1.5\n1,2.5,3.5\n2,0.5,1.5\n";
     refused(
         text,

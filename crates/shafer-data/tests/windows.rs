@@ -1,11 +1,11 @@
-//! Samples of behaviour prediction, against what can be counted by hand.
+//! Windows of tracks, compared with values computed by hand.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use shafer_data::dataset::{Differences, Scene, Track, Window, WindowShape};
 
-/// Any window of at least so many steps.
+/// Windows with at least these numbers of steps.
 fn shape(least_history: usize, least_future: usize) -> WindowShape {
     WindowShape { least_history, least_future, ..WindowShape::TRAINING }
 }
@@ -45,13 +45,13 @@ fn states_are_differences() {
     );
     assert_states(&window.future, &[[1.2, 0.0, 3.0, 0.0, 2.5, 0.0]]);
     assert_eq!(window.truth().len(), 1);
-    // Just arrived: the next step is not known.
+    // The first state of the track: its velocity is unknown.
     assert_states(&at(&windows, 1, 0).history, &[[0.0; 6]]);
     assert!(at(&windows, 1, 30).future.is_empty());
     assert_eq!(scene.windows(&shape(2, 1)).unwrap().len(), 1);
 }
 
-/// A change of what comes after the present changes the future of its window and nothing else.
+/// A change of a position after the present changes the future of the window only.
 #[test]
 fn a_history_tells_nothing_of_the_future() {
     let lines = |later: f64| {
@@ -88,11 +88,11 @@ fn neighbours_are_those_within_the_radius_at_present() {
         // Near before, far at present.
         (0, 3, 0.5, 0.0),
         (10, 3, 9.0, 0.0),
-        // Just arrived.
+        // The first state of the track.
         (10, 4, 1.4, 0.0),
     ]);
     let windows = scene.windows_at(&[10], &WindowShape::ANY_FUTURE).unwrap();
-    // The fourth has no past.
+    // The fourth has no history.
     assert_eq!(windows.iter().map(|w| w.agent).collect::<Vec<_>>(), [1, 2, 3]);
     let window = at(&windows, 1, 10);
     assert_eq!(window.neighbour_count, 2);
@@ -131,8 +131,7 @@ fn a_gap_ends_the_history_and_the_future() {
     assert_states(&after.history, &[[0.0; 6]]);
 }
 
-/// Disorder and repetitions are the reader's to settle; what is wrong with a scene that somebody made is
-/// said.
+/// Invalid scenes, which a caller can construct, are errors.
 #[test]
 fn bad_scenes() {
     let text = "20 1 2 0\n0 1 0 0\n10 1 1 0\n10 1 1 0";
@@ -218,7 +217,7 @@ fn central_differences_are_those_of_numpy() {
             assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
         }
     }
-    // A pedestrian who is seen once stands still.
+    // A track of one position has velocity 0.
     let once = Scene::parse("street", b"0 1 3 4").unwrap();
     let none = WindowShape { differences: Differences::Central, ..shape(0, 0) };
     assert_eq!(once.windows(&none).unwrap()[0].history, [[0.0; 6]]);

@@ -165,6 +165,7 @@ impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = self.logits.as_ref().or(self.features.as_ref());
         match named {
+            Some(name) if name == "-" => f.write_str("standard input"),
             Some(name) => Path::new(name).display().fmt(f),
             None => f.write_str("input"),
         }
@@ -204,7 +205,7 @@ pub(crate) struct Sparsify {
     pub(crate) method: MethodArgs,
 }
 
-/// Explain one row: the evidence for and against each class, and what is kept
+/// Explain one row: the evidence for and against each class, and the kept classes
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -268,7 +269,7 @@ pub(crate) struct Compare {
     pub(crate) force: bool,
 
     /// The methods to compare, separated by commas, each with an optional parameter as in
-    /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p, as in sparsify) [default: all methods with
+    /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p, n, as in sparsify) [default: all methods with
     /// their default parameters]
     #[arg(short, long, value_name = "METHODS", value_delimiter = ',')]
     pub(crate) methods: Vec<Choice>,

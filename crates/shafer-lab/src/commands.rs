@@ -28,7 +28,8 @@ use crate::stream::Rows;
 use crate::terminal::Colours;
 use crate::words::counted;
 use crate::{
-    columns, compare, data, demo, experiments, interrupt, output, predict, sparsify, terminal,
+    columns, compare, data, demo, experiments, interrupt, memory, output, predict, sparsify,
+    terminal,
 };
 
 /// Runs the command.
@@ -121,7 +122,7 @@ pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
 }
 
 fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
-    let transform = arguments.method.transform()?;
+    let method = arguments.method.method()?;
     let output = arguments.output.as_deref();
     check_output(&arguments.input, &[], output, output::Kind::Rows, arguments.force)?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
@@ -129,10 +130,10 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
     sparsify::check_memory(&rows, output.is_some())
         .map_err(|error| about(error, &arguments.input))?;
     interrupt::hold();
-    let output = output.map(|path| create(path, &rows, transform.name())).transpose()?;
+    let output = output.map(|path| create(path, &rows, method.name())).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
     let temperature = arguments.method.temperature;
-    let report = sparsify::sparsify(rows, &*transform, temperature, output, progress)
+    let report = sparsify::sparsify(rows, method, temperature, output, progress)
         .map_err(|error| about(error, &arguments.input))?;
     if cli.json {
         print_json(&taken.beside(&report))
@@ -170,7 +171,7 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     const SCREEN: usize = 24;
     /// Listed in JSON.
     const LISTED: usize = 1000;
-    let transform = arguments.method.transform()?;
+    let method = arguments.method.method()?;
     let names = read_class_names(arguments.class_names.as_deref())?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
     let (groups, taken) = (rows.groups().to_vec(), Taken::of(&rows));
@@ -186,7 +187,7 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
     let explainer = Explainer {
         row,
         logits: &logits,
-        transform: &*transform,
+        method,
         temperature: arguments.method.temperature,
         labels: &names,
         most,
@@ -227,7 +228,7 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let name = arguments.input.to_string();
     let choices =
         if arguments.methods.is_empty() { Choice::all() } else { arguments.methods.clone() };
-    let methods = choices.iter().map(|choice| choice.transform(classes)).collect::<Result<_>>()?;
+    let methods = choices.iter().map(|choice| choice.method(classes)).collect::<Result<_>>()?;
     let temperature = arguments.temperature;
     let request = compare::Request { methods, temperature, labels, page: page.is_some() };
     let comparison = compare::compare(&name, rows, request, progress)
@@ -290,6 +291,8 @@ fn run_heads(cli: &Cli, arguments: &Heads) -> Result<()> {
 }
 
 fn run_demo(cli: &Cli, out: &Path) -> Result<()> {
+    const NETWORKS: usize = 64 << 20;
+    memory::check(NETWORKS, "the networks of the demo")?;
     let demo = demo::demo(out)?;
     if cli.json {
         print_json(&demo)
@@ -335,6 +338,7 @@ fn run_reproduce(cli: &Cli, arguments: &Reproduce) -> Result<()> {
 }
 
 fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
+    const NETWORK: usize = 32 << 20;
     let methods = match &arguments.methods[..] {
         [] => &[EVIDENTIAL.parse()?],
         methods => methods,
@@ -348,6 +352,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
             output::check(&inputs, path, kind, arguments.force)?;
         }
     }
+    memory::check(NETWORK, "the network and its predictions")?;
     let forecaster = predict::Forecaster::new(&predict::Request {
         scene: &arguments.scene,
         rate: arguments.fps,
@@ -441,8 +446,7 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => {
             let reader = shafer_data::open_with(&Location::parse(logits), &input.table_options())?;
-            columns::check_classes(&*reader)
-                .with_context(|| Path::new(logits).display().to_string())?;
+            columns::check_classes(&*reader).with_context(|| input.to_string())?;
             reader
         }
         (None, Some(model), Some(features)) => {

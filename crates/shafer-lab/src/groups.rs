@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use anyhow::{Result, bail};
-use shafer::{CompressedRows, Element, Logits};
+use shafer::{CsrRows, Element, Logits};
 
 use crate::stream::Shape;
 
@@ -52,7 +52,7 @@ impl<E: Element> Array<'_, E> {
         } else {
             Logits::strided(logits, &dimensions, &strides, group.start * inner, 1)?
         };
-        let input = input.temperature(temperature)?.parallel(true);
+        let input = input.temperature(temperature)?;
         let Some(mask) = mask else { return work(&input) };
         if mask.len() == classes {
             return work(&input.mask(&mask[group.clone()])?);
@@ -102,12 +102,12 @@ impl<E> Default for JoinedRows<E> {
 
 impl<E: Element> JoinedRows<E> {
     /// Replaces the rows by the concatenated rows of the groups.
-    pub(crate) fn join(&mut self, parts: &[CompressedRows<E>], groups: &[Range<usize>]) {
+    pub(crate) fn join(&mut self, parts: &[CsrRows<E>], groups: &[Range<usize>]) {
         self.indptr.clear();
         self.indptr.push(0);
         self.indices.clear();
         self.values.clear();
-        for row in 0..parts.first().map_or(0, CompressedRows::row_count) {
+        for row in 0..parts.first().map_or(0, CsrRows::rows) {
             for (part, group) in parts.iter().zip(groups) {
                 let (classes, values) = part.row(row).unwrap_or_default();
                 let start = group.start as u32;
@@ -146,7 +146,7 @@ pub(crate) fn in_file(
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use shafer::{Evidential, Softmax, TransformExt as _};
+    use shafer::{Method, Threads};
 
     #[test]
     fn sizes_become_ranges() {
@@ -190,8 +190,12 @@ mod tests {
                     dense.push(vec![0.0; outer * group.len() * inner]);
                     array
                         .with_group(group, part, |input| {
-                            sparse.push(Evidential::default().compressed(input)?);
-                            Softmax.dense(input, dense.last_mut().unwrap())
+                            sparse.push(Method::EVIDENTIAL.csr(input, Threads::One)?);
+                            Method::SOFTMAX.dense_into(
+                                input,
+                                Threads::One,
+                                dense.last_mut().unwrap(),
+                            )
                         })
                         .unwrap();
                 }
@@ -213,11 +217,12 @@ mod tests {
                             _ => logits[place(class)] / 0.7,
                         };
                         let one: Vec<f64> = group.clone().map(one).collect();
-                        for (class, p) in Softmax.row(&one).unwrap().into_iter().enumerate() {
+                        for (class, p) in Method::SOFTMAX.row(&one).unwrap().into_iter().enumerate()
+                        {
                             assert!((whole[place(group.start + class)] - p).abs() < 1e-12);
                         }
                         for (class, p) in
-                            Evidential::default().row(&one).unwrap().into_iter().enumerate()
+                            Method::EVIDENTIAL.row(&one).unwrap().into_iter().enumerate()
                         {
                             if p > 0.0 {
                                 kept.push((group.start + class) as u32);

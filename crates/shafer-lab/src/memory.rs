@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 
-/// Memory besides the rows: threads, file buffers, the allocator's tables.
-const BASE: usize = 48 << 20;
+/// Memory besides the data: thread stacks, file buffers, compression, the arenas of the allocator.
+const BASE: usize = 96 << 20;
 
 /// Fails if this many bytes cannot be allocated.
 pub(crate) fn check(bytes: usize, what: &str) -> Result<()> {

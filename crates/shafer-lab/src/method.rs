@@ -1,35 +1,27 @@
-//! The transforms by their names.
+//! Methods on the command line.
 
 use std::str::FromStr;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use shafer::{
-    Entmax, Evidential, MinP, Softmax, SparsegenHg, SparsegenLin, Sparsemax, TopK, TopP, Transform,
-};
+use shafer::Method;
 
-/// Default parameters.
-const ROUNDS: usize = 1;
-const ALPHA: f64 = 1.5;
-const LAMBDA: f64 = 0.5;
-const Q: f64 = 1.0;
+/// The classes that top-k keeps by default.
 const K: usize = 5;
-const TOP_P: f64 = 0.9;
-const MIN_P: f64 = 0.05;
 
 /// The paper's three methods by their names on the command line.
 pub(crate) const EVIDENTIAL: &str = "evidential";
 pub(crate) const SOFTMAX: &str = "softmax";
 pub(crate) const SPARSEMAX: &str = "sparsemax";
 
-/// A transform and its parameters on the command line.
+/// A method and its parameter on the command line.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MethodArgs {
-    /// The transform that selects the classes
-    #[arg(short, long, value_enum, default_value_t = Method::Evidential)]
-    method: Method,
+    /// The method that selects the classes
+    #[arg(short, long, value_enum, default_value_t = Name::Evidential)]
+    method: Name,
 
-    /// Divide the logits by this before the transform; does not change the classes that evidential keeps
+    /// Divide the logits by this first; does not change the classes that evidential keeps
     #[arg(short, long, default_value_t = 1.0, value_name = "T")]
     pub(crate) temperature: f64,
 
@@ -37,8 +29,8 @@ pub(crate) struct MethodArgs {
     parameters: Parameters,
 }
 
-/// The parameters of all transforms.
-#[derive(Args, Clone, Debug, Default, PartialEq)]
+/// The parameters of all methods.
+#[derive(Args, Clone, Debug)]
 struct Parameters {
     /// evidential: number of rounds, each applied to the survivors of the last [default: 1]
     #[arg(long, value_name = "R")]
@@ -64,11 +56,15 @@ struct Parameters {
     /// probability [default: 0.05]
     #[arg(short, long, value_name = "P")]
     p: Option<f64>,
+
+    /// top-n-sigma: number of standard deviations below the largest logit [default: 1]
+    #[arg(short, long, value_name = "N")]
+    n: Option<f64>,
 }
 
-/// All transforms.
+/// The names of all methods, with their help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Method {
+enum Name {
     /// The classes with direct evidence in their favour (the paper's)
     Evidential,
     /// All classes
@@ -87,122 +83,81 @@ enum Method {
     TopP,
     /// The classes at least p times as probable as the best
     MinP,
-}
-
-impl Method {
-    fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
+    /// The classes within n standard deviations of the largest logit
+    TopNSigma,
 }
 
 impl MethodArgs {
-    /// The transform. Fails if a parameter belongs to another one or is out of range.
-    pub(crate) fn transform(&self) -> Result<Box<dyn Transform>> {
-        self.parameters.transform(self.method)
-    }
-}
-
-impl Parameters {
-    fn transform(&self, method: Method) -> Result<Box<dyn Transform>> {
-        let owners = [
-            ("rounds", self.rounds.is_some(), &[Method::Evidential][..]),
-            ("alpha", self.alpha.is_some(), &[Method::Entmax]),
-            ("lambda", self.lambda.is_some(), &[Method::SparsegenLin]),
-            ("q", self.q.is_some(), &[Method::SparsegenHg]),
-            ("k", self.k.is_some(), &[Method::TopK]),
-            ("p", self.p.is_some(), &[Method::TopP, Method::MinP]),
+    /// The method. Fails if a parameter belongs to another one or is out of range.
+    pub(crate) fn method(&self) -> Result<Method> {
+        let name = self.method.to_possible_value();
+        let name = name.as_ref().map_or("", |value| value.get_name());
+        let Parameters { rounds, alpha, lambda, q, k, p, n } = self.parameters;
+        let given = [
+            ("rounds", rounds.map(|rounds| rounds as f64)),
+            ("alpha", alpha),
+            ("lambda", lambda),
+            ("q", q),
+            ("k", k.map(|k| k as f64)),
+            ("p", p),
+            ("n", n),
         ];
-        for (parameter, given, methods) in owners {
-            if given && !methods.contains(&method) {
-                let names: Vec<String> = methods.iter().map(|method| method.name()).collect();
-                bail!(
-                    "{parameter} is a parameter of {}, not of {}",
-                    names.join(" and "),
-                    method.name()
-                );
+        let has = |name: &str, parameter: &str| {
+            let method = Method::named(name, None);
+            method.is_ok_and(|m| m.parameter().is_some_and(|(known, _)| known == parameter))
+        };
+        let mut value = None;
+        for (parameter, given) in given.into_iter().filter(|(_, given)| given.is_some()) {
+            if !has(name, parameter) {
+                let owners: Vec<&str> =
+                    Method::names().filter(|name| has(name, parameter)).collect();
+                bail!("{parameter} is for {}, not for {name}", owners.join(" and "));
             }
+            value = given;
         }
-        Ok(match method {
-            Method::Evidential => Box::new(Evidential::with_rounds(self.rounds.unwrap_or(ROUNDS))?),
-            Method::Softmax => Box::new(Softmax),
-            Method::Sparsemax => Box::new(Sparsemax),
-            Method::SparsegenLin => Box::new(SparsegenLin::new(self.lambda.unwrap_or(LAMBDA))?),
-            Method::SparsegenHg => Box::new(SparsegenHg::new(self.q.unwrap_or(Q))?),
-            Method::Entmax => Box::new(Entmax::new(self.alpha.unwrap_or(ALPHA))?),
-            Method::TopK => Box::new(TopK::new(self.k.unwrap_or(K))?),
-            Method::TopP => Box::new(TopP::new(self.p.unwrap_or(TOP_P))?),
-            Method::MinP => Box::new(MinP::new(self.p.unwrap_or(MIN_P))?),
-        })
+        Ok(Method::named(name, value)?)
     }
 }
 
-/// A method with an optional parameter, such as `top-k` or `top-k:k=3`.
+/// A method to compare with others, as text: `top-k` or `top-k:k=3`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Choice {
     method: Method,
-    parameters: Parameters,
+    /// Whether the text has a parameter.
+    parameter: bool,
 }
 
 impl FromStr for Choice {
-    type Err = anyhow::Error;
+    type Err = shafer::Error;
 
-    fn from_str(text: &str) -> Result<Self> {
-        let (name, parameter) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
-        let Ok(method) = Method::from_str(name, false) else {
-            let names: Vec<String> = Method::value_variants().iter().map(|m| m.name()).collect();
-            bail!("unknown method `{name}`; the methods are {}", names.join(", "));
-        };
-        let mut parameters = Parameters::default();
-        if let Some(parameter) = parameter {
-            let (key, value) = parameter.split_once('=').with_context(|| {
-                format!("`{parameter}` is not a parameter with its value, such as k=5")
-            })?;
-            let bad = || format!("{key} cannot be `{value}`");
-            match key {
-                "rounds" => parameters.rounds = Some(value.parse().with_context(bad)?),
-                "alpha" => parameters.alpha = Some(value.parse().with_context(bad)?),
-                "lambda" => parameters.lambda = Some(value.parse().with_context(bad)?),
-                "q" => parameters.q = Some(value.parse().with_context(bad)?),
-                "k" => parameters.k = Some(value.parse().with_context(bad)?),
-                "p" => parameters.p = Some(value.parse().with_context(bad)?),
-                _ => {
-                    bail!(
-                        "unknown parameter `{key}`; the parameters are rounds, alpha, lambda, q, k, p"
-                    )
-                }
-            }
-        }
-        parameters.transform(method)?;
-        Ok(Self { method, parameters })
+    fn from_str(text: &str) -> shafer::Result<Self> {
+        Ok(Self { method: text.parse()?, parameter: text.contains(':') })
     }
 }
 
 impl Choice {
-    /// All methods with their default parameters.
+    /// Every method with its default parameter.
     pub(crate) fn all() -> Vec<Self> {
-        let choice = |&method| Self { method, parameters: Parameters::default() };
-        Method::value_variants().iter().map(choice).collect()
+        let default = |name| Method::named(name, None).ok();
+        let methods = Method::names().filter_map(default);
+        methods.map(|method| Self { method, parameter: false }).collect()
     }
 
-    /// The display name, and the transform for rows of this many classes.
-    pub(crate) fn transform(&self, classes: usize) -> Result<(String, Box<dyn Transform>)> {
-        let Self { method, mut parameters } = self.clone();
-        // The default k must not exceed the number of classes.
-        if method == Method::TopK {
-            parameters.k = parameters.k.or(Some(K.min(classes)));
-        }
-        let parameter = match method {
-            Method::Evidential => parameters.rounds.map(|rounds| rounds.to_string()),
-            Method::Softmax | Method::Sparsemax => None,
-            Method::SparsegenLin => Some(parameters.lambda.unwrap_or(LAMBDA).to_string()),
-            Method::SparsegenHg => Some(parameters.q.unwrap_or(Q).to_string()),
-            Method::Entmax => Some(parameters.alpha.unwrap_or(ALPHA).to_string()),
-            Method::TopK => parameters.k.map(|k| k.to_string()),
-            Method::TopP => Some(parameters.p.unwrap_or(TOP_P).to_string()),
-            Method::MinP => Some(parameters.p.unwrap_or(MIN_P).to_string()),
+    /// The method for rows of so many classes, with its title.
+    pub(crate) fn method(&self, classes: usize) -> Result<(String, Method)> {
+        let method = match (self.method.name(), self.parameter) {
+            // Rows with fewer classes than the default are no reason to leave top-k out.
+            ("top-k", false) => Method::top_k(K.min(classes))?,
+            _ => self.method,
         };
-        let name = parameter.map_or_else(|| method.name(), |p| format!("{} {p}", method.name()));
-        Ok((name, parameters.transform(method)?))
+        let name = method.name();
+        let title = match method.parameter() {
+            // One round is the paper's method.
+            Some(_) if name == EVIDENTIAL && !self.parameter => name.to_owned(),
+            Some((_, value)) => format!("{name} {value}"),
+            None => name.to_owned(),
+        };
+        Ok((title, method))
     }
 }
 
@@ -212,15 +167,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_method_and_its_parameter() {
-        let named = |text: &str| text.parse::<Choice>().unwrap().transform(100).unwrap();
-        let (name, transform) = named("top-k:k=3");
-        assert_eq!(name, "top-k 3");
-        assert_eq!(format!("{transform:?}"), format!("{:?}", TopK::new(3).unwrap()));
-        let (name, transform) = named("sparsegen-lin:lambda=-1.5");
-        assert_eq!(name, "sparsegen-lin -1.5");
-        assert_eq!(format!("{transform:?}"), format!("{:?}", SparsegenLin::new(-1.5).unwrap()));
-        for (text, name) in [
+    fn titles_and_parameters() {
+        let named = |text: &str| text.parse::<Choice>().unwrap().method(100).unwrap();
+        assert_eq!(named("top-k:k=3"), ("top-k 3".to_owned(), Method::top_k(3).unwrap()));
+        let lin = Method::sparsegen_lin(-1.5).unwrap();
+        assert_eq!(named("sparsegen-lin:lambda=-1.5"), ("sparsegen-lin -1.5".to_owned(), lin));
+        for (text, title) in [
             ("evidential", "evidential"),
             ("evidential:rounds=2", "evidential 2"),
             ("softmax", "softmax"),
@@ -228,26 +180,45 @@ mod tests {
             ("top-p:p=0.5", "top-p 0.5"),
             ("min-p", "min-p 0.05"),
             ("top-k", "top-k 5"),
+            ("top-n-sigma", "top-n-sigma 1"),
         ] {
-            assert_eq!(named(text).0, name);
+            assert_eq!(named(text).0, title);
         }
-        assert_eq!("top-k".parse::<Choice>().unwrap().transform(4).unwrap().0, "top-k 4");
-        assert_eq!(Choice::all().len(), 9);
+        assert_eq!("top-k".parse::<Choice>().unwrap().method(4).unwrap().0, "top-k 4");
+        assert_eq!(Choice::all().len(), Method::names().len());
     }
 
     #[test]
-    fn what_is_no_choice() {
-        let error = |text: &str| format!("{:#}", text.parse::<Choice>().unwrap_err());
-        assert!(
-            error("top").starts_with("unknown method `top`; the methods are evidential, softmax")
+    fn the_command_line_has_the_methods_of_the_library() {
+        let names: Vec<String> = Name::value_variants()
+            .iter()
+            .filter_map(|name| Some(name.to_possible_value()?.get_name().to_owned()))
+            .collect();
+        assert!(Method::names().eq(names));
+    }
+
+    #[test]
+    fn parameters_of_other_methods_are_refused() {
+        let parameters = Parameters {
+            rounds: None,
+            alpha: None,
+            lambda: None,
+            q: None,
+            k: None,
+            p: None,
+            n: None,
+        };
+        let arguments = |method, parameters| MethodArgs { method, temperature: 1.0, parameters };
+        let alpha = Parameters { alpha: Some(2.0), ..parameters.clone() };
+        let error = arguments(Name::TopK, alpha).method().unwrap_err();
+        assert_eq!(error.to_string(), "alpha is for entmax, not for top-k");
+        let p = Parameters { p: Some(0.5), ..parameters.clone() };
+        let error = arguments(Name::Softmax, p.clone()).method().unwrap_err();
+        assert_eq!(error.to_string(), "p is for top-p and min-p, not for softmax");
+        assert_eq!(arguments(Name::MinP, p).method().unwrap(), Method::min_p(0.5).unwrap());
+        assert_eq!(
+            arguments(Name::TopP, parameters).method().unwrap(),
+            Method::top_p(0.9).unwrap()
         );
-        assert_eq!(error("top-k:alpha=2"), "alpha is a parameter of entmax, not of top-k");
-        assert_eq!(error("top-k:3"), "`3` is not a parameter with its value, such as k=5");
-        assert!(
-            error("top-k:n=3").starts_with("unknown parameter `n`; the parameters are rounds,")
-        );
-        assert!(error("top-k:k=-3").starts_with("k cannot be `-3`: "));
-        assert!(error("top-p:p=2").starts_with("p is 2, but must"));
-        assert!(error("sparsegen-lin:lambda=1").starts_with("lambda is 1, but must"));
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use half::{bf16, f16};
 use serde::Serialize;
-use shafer::{CompressedRows, Element, Transform, TransformExt};
+use shafer::{CsrRows, Element, Method, Threads};
 use shafer_data::{Dtype, RowWriter, SparseRows, Values, ValuesRef};
 
 use crate::groups::{Array, JoinedRows, in_file, join_dense};
@@ -57,7 +57,7 @@ pub(crate) fn check_memory(rows: &Rows, is_written: bool) -> Result<()> {
 /// Transforms all rows, and writes them if there is an output.
 pub(crate) fn sparsify(
     rows: Rows,
-    transform: &dyn Transform,
+    method: Method,
     temperature: f64,
     output: Option<Output>,
     progress: Progress,
@@ -68,7 +68,7 @@ pub(crate) fn sparsify(
         Dtype::F32 => typed::<f32>,
         Dtype::F64 => typed::<f64>,
     };
-    typed(rows, transform, temperature, output, progress)
+    typed(rows, method, temperature, output, progress)
 }
 
 /// The output file.
@@ -103,7 +103,7 @@ typed! { f16, F16; bf16, Bf16; f32, F32; f64, F64; }
 
 fn typed<E: Typed>(
     rows: Rows,
-    transform: &dyn Transform,
+    method: Method,
     temperature: f64,
     output: Option<Output>,
     mut progress: Progress,
@@ -133,16 +133,15 @@ fn typed<E: Typed>(
                 let report = array.with_group(group, &mut mask_part, |input| {
                     let sizes = tally.sizes(number, input.row_count());
                     match dense {
-                        None => transform.support_sizes(input, sizes),
+                        None => method.sizes_into(input, Threads::All, sizes),
                         Some(true) => {
                             let part = &mut parts.dense[number];
                             part.resize(input.len(), E::default());
-                            transform.dense(input, part)?;
-                            transform.support_sizes(input, sizes)
+                            method.dense_and_sizes_into(input, Threads::All, part, sizes)
                         }
                         Some(false) => {
                             let part = &mut parts.sparse[number];
-                            let report = transform.compressed_into(input, part)?;
+                            let report = method.csr_into(input, Threads::All, part)?;
                             for (size, (indices, _)) in sizes.iter_mut().zip(part.iter()) {
                                 *size = indices.len() as u32;
                             }
@@ -178,7 +177,7 @@ fn typed<E: Typed>(
         }
     })?;
     Ok(Report {
-        method: transform.name(),
+        method: method.name(),
         rows: total,
         classes: shape.classes,
         kept: tally.summary(),
@@ -192,12 +191,12 @@ fn typed<E: Typed>(
 /// The output rows of a block, by group.
 struct Parts<E> {
     dense: Vec<Vec<E>>,
-    sparse: Vec<CompressedRows<E>>,
+    sparse: Vec<CsrRows<E>>,
 }
 
 impl<E: Element> Parts<E> {
     fn new(groups: usize) -> Self {
-        Self { dense: vec![Vec::new(); groups], sparse: vec![CompressedRows::new(); groups] }
+        Self { dense: vec![Vec::new(); groups], sparse: vec![CsrRows::new(); groups] }
     }
 }
 
@@ -219,7 +218,9 @@ fn write<E: Typed>(
             }
             (false, _, [only]) => {
                 let values = E::view(only.values());
-                output.writer.write(SparseRows::new(only.indptr(), only.indices(), values))?;
+                joined.indptr.clear();
+                joined.indptr.extend(only.indptr().iter().map(|&pointer| pointer as usize));
+                output.writer.write(SparseRows::new(&joined.indptr, only.indices(), values))?;
             }
             (false, _, several) => {
                 joined.join(several, groups);
@@ -263,11 +264,11 @@ impl fmt::Display for Report {
             write!(f, "{joint}")?;
         }
         if self.vacuous > 0 {
-            let what = if self.groups.is_empty() { "rows" } else { "groups of rows" };
+            let what = if self.groups.is_empty() { "row" } else { "group" };
             writeln!(
                 f,
-                "vacuous         {} of the {what}: all logits are equal, and nothing is dropped",
-                self.vacuous
+                "vacuous         {} (all logits are equal, and nothing is dropped)",
+                counted(self.vacuous, what)
             )?;
         }
         let rate = self.rows as f64 / self.seconds.max(1e-9);

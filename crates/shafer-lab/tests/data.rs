@@ -44,7 +44,10 @@ fn data_sets_are_found_and_verified() {
     let problem = verified[0]["files"][0]["problem"].as_str().unwrap();
     assert!(problem.contains("train-images-idx3-ubyte: has 0 bytes, not 47040016; "), "{problem}");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "shafer: 4 files are wrong; `shafer data fetch` gets them again\n");
+    assert_eq!(
+        said,
+        "shafer: 4 files are missing or invalid; run `shafer data fetch` to replace them\n"
+    );
 
     // No server listens there, and --mirror excludes all other sources.
     let mirror = "http://127.0.0.1:1";

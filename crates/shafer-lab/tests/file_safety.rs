@@ -293,8 +293,7 @@ fn an_input_that_changes_stops_the_command() {
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let expected =
-        "shafer: mask.csv: was written to while it was read; run again when nothing writes to it\n";
+    let expected = "shafer: mask.csv: was modified while it was read; run again when no program writes to it\n";
     assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -317,7 +316,10 @@ fn too_little_memory_is_an_error_like_others() {
     let classes = 1 << 21;
     let logits: Vec<f32> = (0..classes).map(|i| f32::from((i % 1000) as u16) / 100.0).collect();
     fs::write(folder.path().join("wide.npy"), npy(&[1, classes], &logits)).unwrap();
+    let scene: Vec<String> = (0..12).map(|t| format!("{} 1 {t}.0 0.0\n", t * 10)).collect();
+    fs::write(folder.path().join("street.txt"), scene.concat()).unwrap();
     let commands = [
+        "predict street.txt --html out.html",
         "sparsify wide.npy",
         "sparsify wide.npy -o out.npz",
         "sparsify wide.npy -o out.npy --method sparsemax",
@@ -344,7 +346,7 @@ fn too_little_memory_is_an_error_like_others() {
             for output in ["out.npz", "out.npy", "out.html"] {
                 let _ = fs::remove_file(folder.path().join(output));
             }
-            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{command}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{command}");
         }
         assert!(failed > 0 && worked > 0, "{command}: {failed} failed and {worked} worked");
     }

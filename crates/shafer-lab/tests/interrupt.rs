@@ -37,7 +37,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 /// Interrupts a program that has created its output.
 fn interrupt(mut child: Child, folder: &Path) {
     wait_until("no output was begun", || files(folder) > 0);
-    assert_eq!(stop(&mut child), "shafer: -: interrupted; nothing was written\n");
+    assert_eq!(stop(&mut child), "shafer: standard input: interrupted; nothing was written\n");
     assert_eq!(files(folder), 0);
 }
 
@@ -104,8 +104,7 @@ fn while_a_mirror_is_slow() {
     let mut child = start(folder.path(), &arguments);
     let part = folder.path().join("mnist/train-images-idx3-ubyte.gz.part");
     wait_until("nothing came", || std::fs::read(&part).is_ok_and(|part| part == b"beginning"));
-    let expected = "shafer: interrupted; what has been fetched is kept, and the same command goes on \
-                    from there\n";
+    let expected = "shafer: interrupted; downloaded data is kept: run the same command to resume\n";
     assert_eq!(stop(&mut child), expected);
     server.join().unwrap();
     assert!(part.exists());

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use rayon::prelude::*;
-use shafer::Evidential;
+use shafer::Method;
 use shafer_nets::Precision;
 use shafer_nets::pixel_cnn::{PixelCnn, PixelCnnConfig, Sampler, Samples, Sampling};
 
@@ -26,8 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let prior = PixelCnn::untrained(&config, 0)?;
     std::fs::write(&weights, prior.to_safetensors(Precision::Single)?)?;
     let sampler = Sampler::new(&prior);
-    let evidential = Evidential::default();
-    let sampling = Sampling { transform: &evidential, seed: 1, first_image: 0, mask: None };
+    let sampling = Sampling { method: Method::EVIDENTIAL, seed: 1, first_image: 0, mask: None };
     let classes: Vec<u16> = (0..IMAGES as u16).collect();
 
     let (mut fast, mut full, mut samples) = (f64::MAX, f64::MAX, Samples::default());

@@ -8,7 +8,7 @@
 
 use std::error::Error;
 
-use shafer::{Evidential, Logits, Product, TransformExt as _};
+use shafer::{Logits, Method, Product, Threads};
 use shafer_nets::behaviour::{Observation, Predictor, Query, State};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -28,10 +28,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The supported classes of each latent variable, and their joint classes.
     let logits: Vec<f64> = encoded.logits(0).iter().map(|&logit| f64::from(logit)).collect();
-    let kept = Evidential::default().compressed(&Logits::rows(&logits, network.classes)?)?;
+    let kept = Method::EVIDENTIAL.csr(&Logits::rows(&logits, network.classes)?, Threads::One)?;
     let variables: Vec<_> =
         kept.iter().map(|(classes, values)| (network.classes, classes, values)).collect();
-    let joints: Vec<_> = Product::compressed(&variables)?.iter_best().collect();
+    let joints: Vec<_> = Product::csr(&variables)?.iter_best().collect();
 
     // Only these classes are decoded.
     let queries: Vec<Query> = joints

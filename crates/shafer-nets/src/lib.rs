@@ -1,10 +1,14 @@
 //! The networks of the experiments, and their training.
 //!
-//! Tensors in, tensors out: this crate knows no data set and no path. It has the conditional
-//! variational autoencoders of the paper's section 3.1.1 and appendices C to G ([`Cvae`]: perceptrons or
-//! convolutions around one categorical latent variable), a classifier that judges generated images
-//! ([`Classifier`]), and the trajectory predictor for pedestrians of section 3.2 ([`behaviour`]). One
-//! [`Trainer`] trains all of them. They run on burn, on the CPU or on a GPU.
+//! Tensors in, tensors out: this crate knows no data set and no path. It has the networks of the paper:
+//!
+//! - conditional variational autoencoders with one categorical latent variable, of section 3.1.1 and
+//!   appendices C to G ([`Cvae`]), and a classifier that judges their images ([`Classifier`]);
+//! - a VQ-VAE ([`vqvae`]), the gated PixelCNN over its codes ([`pixel_cnn`]) and a wide residual network that
+//!   judges the sampled images ([`wide_residual`]), of section 3.1.2;
+//! - the trajectory predictor for pedestrians of section 3.2 ([`behaviour`]).
+//!
+//! One [`Trainer`] trains all of them. They run on burn, on the CPU or on a GPU.
 //!
 //! # Example
 //!
@@ -86,8 +90,8 @@
 //!
 //! # Features
 //!
-//! `gpu` adds the device `gpu`: burn's wgpu backend on Vulkan. It is off by default: 110 more crates, and
-//! 25 minutes of CPU time to compile. `cargo xtask gpu` tests it.
+//! `gpu` adds the device `gpu`: burn's wgpu backend on Vulkan. It is experimental and off by default: 110
+//! more crates, and 25 minutes of CPU time to compile. `cargo xtask gpu` compares it with the CPU.
 
 pub mod behaviour;
 pub mod pixel_cnn;

@@ -7,6 +7,7 @@ mod common;
 use common::parameters;
 use shafer_nets::behaviour::{self, Example, Predictor};
 use shafer_nets::pixel_cnn::{CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining};
+use shafer_nets::pixel_cnn::{CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining};
 use shafer_nets::training::{Losses as _, Model};
 use shafer_nets::vqvae::{self, Codebook, VqVae};
 use shafer_nets::wide_residual::{self, WideResidual};
@@ -158,4 +159,23 @@ fn wide_residual_networks_train_as_on_the_cpu() {
         },
     };
     compare::<WideResidual>("wide residual network", &config, || &images as &dyn ColourImages);
+}
+
+#[test]
+fn pixel_cnns_train_as_on_the_cpu() {
+    let classes: Vec<u16> = (0..8).map(|i| i % 3).collect();
+    let codes: Vec<u16> = (0..8 * 16_u16).map(|i| i * 7 % 11 % 5).collect();
+    let config = PixelCnnTraining {
+        network: PixelCnnConfig {
+            codes: 5,
+            classes: 3,
+            latent: [4, 4],
+            layers: 3,
+            width: 8,
+            head_width: 16,
+        },
+        batch_size: 4,
+        ..PixelCnnTraining::default()
+    };
+    compare::<PixelCnn>("PixelCNN", &config, || CodeGrids::new(&codes, &classes));
 }

@@ -27,6 +27,7 @@ struct Regression {
     epochs: usize,
 }
 
+#[derive(Debug)]
 struct Points([(f32, f32); 7]);
 
 impl Dataset for &Points {
@@ -109,7 +110,7 @@ impl Model for Regression {
             rows: batch.rows.to_vec(),
         };
         let last = batch.last;
-        Ok(Pass::new(squares, losses).then(move |mut line| {
+        Ok(Pass::<Self>::new(squares, losses).then(move |mut line| {
             // At the end of an epoch it is doubled, so that a test sees that the end was seen.
             let factor = if last { 2.0 } else { 1.0 };
             line.average = line.average.map(|average| {

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 
 use common::{Parameter, assert_parameters};
 use serde::Deserialize;
-use shafer::{
-    Entmax, Evidential, MinP, Softmax, SparsegenHg, SparsegenLin, Sparsemax, TopK, TopP, Transform,
-};
+use shafer::Method;
 use shafer_nets::pixel_cnn::{
     CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining, Sampler, Sampling,
 };
@@ -160,16 +158,18 @@ fn logits_depend_on_the_class_and_on_no_other_grid() {
 
 #[test]
 fn the_sampler_draws_the_codes_of_full_passes() {
-    let transforms: [&dyn Transform; 9] = [
-        &Softmax,
-        &Evidential::default(),
-        &Sparsemax,
-        &SparsegenLin::new(0.5).unwrap(),
-        &SparsegenHg::new(0.5).unwrap(),
-        &Entmax::new(1.5).unwrap(),
-        &TopK::new(5).unwrap(),
-        &TopP::new(0.9).unwrap(),
-        &MinP::new(0.1).unwrap(),
+    let methods = [
+        Method::SOFTMAX,
+        Method::EVIDENTIAL,
+        Method::evidential(2).unwrap(),
+        Method::SPARSEMAX,
+        Method::sparsegen_lin(0.5).unwrap(),
+        Method::sparsegen_hg(0.5).unwrap(),
+        Method::entmax(1.5).unwrap(),
+        Method::top_k(5).unwrap(),
+        Method::top_p(0.9).unwrap(),
+        Method::min_p(0.1).unwrap(),
+        Method::top_n_sigma(1.0).unwrap(),
     ];
     for (latent, classes) in
         [([8, 8], vec![0, 1, 2, 0, 1]), ([3, 9], vec![2]), ([1, 1], vec![0, 1])]
@@ -177,13 +177,13 @@ fn the_sampler_draws_the_codes_of_full_passes() {
         let config = small(latent);
         let prior = PixelCnn::untrained(&config, 3).unwrap();
         let sampler = Sampler::new(&prior);
-        for transform in transforms {
+        for method in methods {
             for seed in 0..3 {
-                let sampling = Sampling { transform, seed, first_image: 7, mask: None };
+                let sampling = Sampling { method, seed, first_image: 7, mask: None };
                 let found = sampler.sample(&classes, &sampling).unwrap();
                 let expected =
                     prior.sample_by_full_passes(&classes, &sampling, usize::MAX).unwrap();
-                assert_eq!(found, expected, "{transform:?}, {latent:?}, seed {seed}");
+                assert_eq!(found, expected, "{method:?}, {latent:?}, seed {seed}");
             }
         }
     }
@@ -194,9 +194,8 @@ fn the_sampler_draws_the_codes_of_full_passes_on_16_x_16() {
     let config = PixelCnnConfig { codes: 128, ..small([16, 16]) };
     let prior = PixelCnn::untrained(&config, 4).unwrap();
     let sampler = Sampler::new(&prior);
-    let evidential = Evidential::default();
-    for transform in [&Softmax as &dyn Transform, &evidential] {
-        let sampling = Sampling { transform, seed: 5, first_image: 0, mask: None };
+    for method in [Method::SOFTMAX, Method::EVIDENTIAL] {
+        let sampling = Sampling { method, seed: 5, first_image: 0, mask: None };
         let found = sampler.sample(&[0, 2], &sampling).unwrap();
         assert_eq!(found, prior.sample_by_full_passes(&[0, 2], &sampling, 256).unwrap());
         // Images of a few codes would show little.
@@ -211,10 +210,9 @@ fn the_sampler_draws_the_codes_of_full_passes_on_16_x_16() {
 fn samples_do_not_depend_on_batches_or_threads() {
     let config = small([6, 5]);
     let sampler = Sampler::new(&PixelCnn::untrained(&config, 5).unwrap());
-    let evidential = Evidential::default();
     let classes: Vec<u16> = (0..70).map(|i| i % 3).collect();
     let sample = |classes: &[u16], first_image| {
-        let sampling = Sampling { transform: &evidential, seed: 9, first_image, mask: None };
+        let sampling = Sampling { method: Method::EVIDENTIAL, seed: 9, first_image, mask: None };
         sampler.sample(classes, &sampling).unwrap()
     };
     let all = sample(&classes, 0);
@@ -233,8 +231,7 @@ fn samples_do_not_depend_on_batches_or_threads() {
 fn kept_codes_and_their_mass_are_those_of_the_logits() {
     let config = small([4, 4]);
     let prior = PixelCnn::untrained(&config, 6).unwrap();
-    let evidential = Evidential::default();
-    let sampling = Sampling { transform: &evidential, seed: 1, first_image: 0, mask: None };
+    let sampling = Sampling { method: Method::EVIDENTIAL, seed: 1, first_image: 0, mask: None };
     let samples = Sampler::new(&prior).sample(&[2, 1], &sampling).unwrap();
     let logits: Vec<f32> = prior.logits(&samples.codes, &[2, 1]).unwrap().flatten().collect();
     for (position, logits) in logits.chunks_exact(40).enumerate() {
@@ -247,6 +244,20 @@ fn kept_codes_and_their_mass_are_those_of_the_logits() {
         assert!((f64::from(samples.mass[position]) - expected).abs() < 1e-5);
         assert!(logits[usize::from(samples.codes[position])] > mean);
     }
+}
+
+#[test]
+fn no_image_at_all() {
+    let prior = PixelCnn::untrained(&small([2, 2]), 0).unwrap();
+    let sampling = Sampling { method: Method::SOFTMAX, seed: 0, first_image: 0, mask: None };
+    assert!(Sampler::new(&prior).sample(&[], &sampling).unwrap().codes.is_empty());
+    assert!(prior.sample_by_full_passes(&[], &sampling, 4).unwrap().codes.is_empty());
+    assert_eq!(prior.logits(&[], &[]).unwrap().count(), 0);
+    assert!(prior.negative_log_likelihood(&[], &[]).is_err());
+    let far = Sampling { first_image: u32::MAX, ..sampling };
+    assert!(Sampler::new(&prior).sample(&[0, 0], &far).is_err());
+    let error = Sampler::new(&prior).sample(&[0, 3], &sampling).unwrap_err();
+    assert_eq!(error.to_string(), "classes: that of grid 1 is 3, but must be below 3");
 }
 
 #[test]
@@ -268,7 +279,7 @@ fn files_come_back_and_bad_ones_are_errors() {
         text.chars().map(|c| c as u8).collect::<Vec<u8>>()
     };
     let other = message(&replaced(r#"\"layers\":3"#, r#"\"layers\":4"#));
-    assert!(other.contains("its description asks for"), "{other}");
+    assert!(other.contains("its description says"), "{other}");
     let other = message(&replaced(r#"\"width\":16"#, r#"\"width\":00"#));
     assert!(!other.is_empty());
     let prior = PixelCnn::untrained(&PixelCnnConfig { layers: 0, ..config }, 0);
@@ -279,15 +290,15 @@ fn files_come_back_and_bad_ones_are_errors() {
 fn masked_codes_are_never_drawn() {
     let config = small([4, 4]);
     let sampler = Sampler::new(&PixelCnn::untrained(&config, 6).unwrap());
-    let evidential = Evidential::default();
     let mask: Vec<bool> = (0..40).map(|code| code % 5 == 3).collect();
-    let sampling = Sampling { transform: &Softmax, seed: 1, first_image: 0, mask: Some(&mask) };
+    let sampling = Sampling { method: Method::SOFTMAX, seed: 1, first_image: 0, mask: Some(&mask) };
     let classes: Vec<u16> = (0..30).map(|i| i % 3).collect();
     let samples = sampler.sample(&classes, &sampling).unwrap();
     assert!(samples.codes.iter().all(|code| code % 5 == 3));
     assert!(samples.kept.iter().all(|&kept| kept == 8));
     assert!(samples.mass.iter().all(|&mass| mass < 0.5));
-    let fewer = sampler.sample(&classes, &Sampling { transform: &evidential, ..sampling }).unwrap();
+    let fewer =
+        sampler.sample(&classes, &Sampling { method: Method::EVIDENTIAL, ..sampling }).unwrap();
     assert!(fewer.kept.iter().all(|&kept| kept < 8));
     for mask in [&[true; 39][..], &[false; 40]] {
         let error = sampler.sample(&[0], &Sampling { mask: Some(mask), ..sampling }).unwrap_err();

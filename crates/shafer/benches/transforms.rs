@@ -1,20 +1,18 @@
-//! Every transform against a memcpy of the same buffer, in the same run.
+//! Every method against a memcpy of the same buffer, in the same run.
 //!
-//! `cargo bench -p shafer` prints nanoseconds per element and the ratio to memcpy, and writes them
-//! to `target/bench/shafer.json`. Machines are noisy, so a measurement is the median of rounds in
-//! which both layouts, on one thread and on all, and each time a memcpy take turns; and the ratio, not
-//! the time, is what to compare. Each of them writes to memory of its own: none finds more of it in the
-//! caches than another.
+//! `cargo bench -p shafer` prints nanoseconds per element and the ratio to memcpy, and writes them to
+//! `target/bench/shafer.json`. Machines are noisy, so a measurement is the median of rounds in which
+//! both layouts, on one thread and on all, and each time a memcpy take turns; compare the ratios, not
+//! the times. Each of them writes to its own memory, so that none finds more of it in the caches.
 //!
-//! Beside them stands `traffic`: what compressed rows read and write if half of the classes are kept, without any
-//! arithmetic. Where a second thread does not make that faster, memory is full.
+//! `traffic` has the memory traffic of compressed rows that keep half of the classes, without
+//! arithmetic. Where a second thread does not make it faster, memory bandwidth is the limit.
 //!
-//! Of the arguments that do not begin with a dash, those that begin with a digit are shapes: numbers of classes
-//! (`512`), of which others than the usual ones can be had, too, or of rows and classes (`2500x512`). Others select
-//! transforms by a part of their name.
+//! Arguments that begin with a digit are shapes: a number of classes (`512`), or rows and classes
+//! (`2500x512`). Other arguments select methods by a part of their name.
 //!
-//! Threads are bound to a processor each, and all of them are awake before the clock starts: to wake one takes a
-//! twentieth of a millisecond, and some systems put two on one processor and leave them there for a while.
+//! Threads are bound to a processor each and are awake before the clock starts: waking one takes a
+//! twentieth of a millisecond, and some systems put two on one processor.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 use std::hint::{black_box, spin_loop};
@@ -24,17 +22,14 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
-use shafer::{
-    CompressedRows, Entmax, Evidential, Logits, MinP, Softmax, SparsegenHg, SparsegenLin,
-    Sparsemax, TopK, TopP, Transform, TransformExt,
-};
+use shafer::{CsrRows, Logits, Method, Threads};
 
 const SHAPES: [(usize, usize); 4] = [(100_000, 10), (10_000, 512), (1_000, 32_000), (256, 128_000)];
 
-/// How many logits other shapes have, more or less.
+/// The approximate number of logits of other shapes.
 const LOGITS: usize = 5_000_000;
 
-/// How long the rounds of one transform may take, and how many there are at least and at most.
+/// The time for the rounds of one method, and the least and the largest number of rounds.
 const BUDGET: Duration = Duration::from_millis(2400);
 const ROUNDS: std::ops::RangeInclusive<usize> = 3..=401;
 
@@ -60,7 +55,7 @@ fn main() {
         .install(|| measure(&if all > 1 { vec![1, all] } else { vec![1] }));
 }
 
-/// In the pool, of which this is a thread.
+/// Runs on a thread of the pool.
 fn measure(threads: &[usize]) {
     let arguments = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
     let (shapes, wanted): (Vec<_>, Vec<_>) =
@@ -88,9 +83,9 @@ fn measure(threads: &[usize]) {
         if selected(&wanted, "traffic") {
             add(bench.traffic());
         }
-        for (name, transform) in transforms(k) {
-            if selected(&wanted, &name) {
-                add(bench.transform(&name, &*transform));
+        for (name, method) in methods(k) {
+            if selected(&wanted, name) {
+                add(bench.method(name, method));
             }
         }
     }
@@ -100,7 +95,7 @@ fn measure(threads: &[usize]) {
     println!("\nwritten to target/bench/shafer.json");
 }
 
-/// Of a number of classes, or of rows and classes.
+/// Parses a number of classes, or rows and classes.
 fn shape(argument: &str) -> (usize, usize) {
     let number = |digits: &str| digits.parse::<usize>().expect("a number").max(1);
     if let Some((rows, k)) = argument.split_once('x') {
@@ -114,13 +109,13 @@ fn shape(argument: &str) -> (usize, usize) {
 #[cfg(target_os = "linux")]
 type Processors = rustix::thread::CpuSet;
 
-/// Those that this program may use.
+/// The processors that this program may use.
 #[cfg(target_os = "linux")]
 fn processors() -> Processors {
     rustix::thread::sched_getaffinity(None).unwrap()
 }
 
-/// Binds this thread to one of them.
+/// Binds this thread to one of the processors.
 #[cfg(target_os = "linux")]
 fn bind(processors: &Processors, thread: usize) {
     let mut usable = (0..Processors::MAX_CPU).filter(|&number| processors.is_set(number));
@@ -129,7 +124,7 @@ fn bind(processors: &Processors, thread: usize) {
     rustix::thread::sched_setaffinity(None, &one).unwrap();
 }
 
-/// Elsewhere the system may know better, or cannot be told.
+/// Elsewhere threads are not bound.
 #[cfg(not(target_os = "linux"))]
 fn processors() {}
 
@@ -140,21 +135,21 @@ fn selected(wanted: &[String], name: &str) -> bool {
     wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()))
 }
 
-/// Names as the peers' benchmark knows them.
-fn transforms(k: usize) -> Vec<(String, Box<dyn Transform>)> {
-    let named = |name: &str, transform: Box<dyn Transform>| (name.to_owned(), transform);
-    vec![
-        named("softmax", Box::new(Softmax)),
-        named("evidential", Box::<Evidential>::default()),
-        named("evidential_x3", Box::new(Evidential::with_rounds(3).unwrap())),
-        named("sparsemax", Box::new(Sparsemax)),
-        named("sparsegen_lin", Box::new(SparsegenLin::new(-1.0).unwrap())),
-        named("sparsegen_hg", Box::new(SparsegenHg::new(1.0).unwrap())),
-        named("entmax15", Box::new(Entmax::new(1.5).unwrap())),
-        named("entmax13", Box::new(Entmax::new(1.3).unwrap())),
-        named("top_k", Box::new(TopK::new((k / 2).clamp(1, 50)).unwrap())),
-        named("top_p", Box::new(TopP::new(0.9).unwrap())),
-        named("min_p", Box::new(MinP::new(0.05).unwrap())),
+/// Names as the peers' benchmark has them.
+fn methods(k: usize) -> [(&'static str, Method); 12] {
+    [
+        ("softmax", Method::SOFTMAX),
+        ("evidential", Method::EVIDENTIAL),
+        ("evidential_x3", Method::evidential(3).unwrap()),
+        ("sparsemax", Method::SPARSEMAX),
+        ("sparsegen_lin", Method::sparsegen_lin(-1.0).unwrap()),
+        ("sparsegen_hg", Method::sparsegen_hg(1.0).unwrap()),
+        ("entmax15", Method::entmax(1.5).unwrap()),
+        ("entmax13", Method::entmax(1.3).unwrap()),
+        ("top_k", Method::top_k((k / 2).clamp(1, 50)).unwrap()),
+        ("top_p", Method::top_p(0.9).unwrap()),
+        ("min_p", Method::min_p(0.05).unwrap()),
+        ("top_n_sigma", Method::top_n_sigma(1.0).unwrap()),
     ]
 }
 
@@ -162,7 +157,7 @@ struct Bench<'a> {
     /// One, and all.
     threads: &'a [usize],
     logits: &'a [f32],
-    /// Of the dense layout, and of the memcpys after it and after the compressed one.
+    /// For the dense layout, and for the memcpys after it and after the compressed one.
     outputs: [Vec<f32>; 3],
     rows: usize,
     k: usize,
@@ -193,17 +188,19 @@ impl Bench<'_> {
     }
 
     /// Each layout on each number of threads, followed by a memcpy on as many.
-    fn transform(&mut self, name: &str, transform: &dyn Transform) -> Vec<Measurement> {
+    fn method(&mut self, name: &str, method: Method) -> Vec<Measurement> {
         let Self { threads, logits, outputs: [out, copy_1, copy_2], k, .. } = self;
         let rows = Logits::rows(logits, *k).unwrap();
-        let mut kept = CompressedRows::new();
+        let mut kept = CsrRows::new();
         let found = rounds(|| {
             let mut times = Vec::new();
             for &threads in *threads {
-                let rows = rows.parallel(threads > 1);
-                times.push(time(threads, || transform.dense(&rows, out).unwrap()));
+                let use_threads = if threads > 1 { Threads::All } else { Threads::One };
+                times.push(time(threads, || method.dense_into(&rows, use_threads, out).unwrap()));
                 times.push(time(threads, || copy(logits, copy_1, threads)));
-                times.push(time(threads, || transform.compressed_into(&rows, &mut kept).unwrap()));
+                times.push(time(threads, || {
+                    method.csr_into(&rows, use_threads, &mut kept).unwrap()
+                }));
                 times.push(time(threads, || copy(logits, copy_2, threads)));
             }
             times
@@ -243,7 +240,7 @@ fn copy(from: &[f32], to: &mut [f32], threads: usize) {
     share(to.chunks_mut(part).zip(from.chunks(part)), |(to, from)| to.copy_from_slice(from));
 }
 
-/// A vector for the values and a vector for the columns, in turns, as they are written where they are computed.
+/// Copies a vector to the values and a vector to the columns in turns, as compressed rows are written.
 fn deal(from: &[f32], values: &mut [f32], columns: &mut [f32], threads: usize) {
     const VECTOR: usize = 16;
     let part = (from.len() / 2).div_ceil(threads).max(1).next_multiple_of(VECTOR);
@@ -257,7 +254,7 @@ fn deal(from: &[f32], values: &mut [f32], columns: &mut [f32], threads: usize) {
     });
 }
 
-/// A part for each thread, this one among them.
+/// Gives each thread a part, this one included.
 fn share<T: Send>(mut parts: impl Iterator<Item = T>, work: impl Fn(T) + Sync) {
     let Some(first) = parts.next() else { return };
     rayon::in_place_scope(|scope| {
@@ -268,7 +265,7 @@ fn share<T: Send>(mut parts: impl Iterator<Item = T>, work: impl Fn(T) + Sync) {
     });
 }
 
-/// Nanoseconds, on so many threads.
+/// Nanoseconds on so many threads.
 fn time<T>(threads: usize, work: impl FnOnce() -> T) -> f64 {
     wake(threads);
     let start = Instant::now();
@@ -276,7 +273,7 @@ fn time<T>(threads: usize, work: impl FnOnce() -> T) -> f64 {
     start.elapsed().as_secs_f64() * 1e9
 }
 
-/// Returns when so many threads run at once.
+/// Returns when so many threads are running.
 fn wake(threads: usize) {
     let there = AtomicUsize::new(0);
     let meet = || {
@@ -293,7 +290,7 @@ fn wake(threads: usize) {
     });
 }
 
-/// Repeats within the budget, after one round that only warms up; the median of each of the times.
+/// The median of each time over rounds within the budget, after a warm-up round.
 fn rounds(mut round: impl FnMut() -> Vec<f64>) -> Vec<f64> {
     round();
     let start = Instant::now();

@@ -7,15 +7,15 @@ use std::error::Error;
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use shafer::{Evidential, Softmax, Sparsemax, Transform, TransformExt};
+use shafer::Method;
 
-/// Made up to show the method: a query that half of ten latent classes answer to.
+/// Made up to show the method: half of ten latent classes answer a query.
 const LOGITS: [f64; 10] = [-0.4, 1.7, -0.9, 0.7, -0.1, 2.0, -1.3, 1.2, -0.5, 1.0];
 
 const WIDTH: f64 = 700.0;
 const HEIGHT: f64 = 790.0;
 const LEFT: f64 = 30.0;
-/// From the middle of one bar to the middle of the next.
+/// The distance between the middles of two bars.
 const PITCH: f64 = (WIDTH - 2.0 * LEFT) / LOGITS.len() as f64;
 const BAR: f64 = 44.0;
 const TOP: f64 = 84.0;
@@ -32,10 +32,10 @@ fn figure() -> Result<String, Box<dyn Error>> {
     let mean = LOGITS.iter().sum::<f64>() / LOGITS.len() as f64;
     let supported = LOGITS.map(|logit| logit > mean);
     // The paper's colours, from a palette that colour-blind readers can tell apart.
-    let panels: [(&str, &str, &dyn Transform); 3] = [
-        ("Softmax", "#56B4E9", &Softmax),
-        ("Sparsemax", "#E69F00", &Sparsemax),
-        ("Evidential", "#009E73", &Evidential::default()),
+    let panels = [
+        ("Softmax", "#56B4E9", Method::SOFTMAX),
+        ("Sparsemax", "#E69F00", Method::SPARSEMAX),
+        ("Evidential", "#009E73", Method::EVIDENTIAL),
     ];
     let mut svg = String::new();
     writeln!(
@@ -49,8 +49,8 @@ fn figure() -> Result<String, Box<dyn Error>> {
     let subtitle = "Ten latent classes. Evidence supports the five in bold.";
     text(&mut svg, LEFT, 64.0, GREY_TEXT, subtitle)?;
     let mut top = TOP;
-    for (name, colour, transform) in panels {
-        let probabilities = transform.row(&LOGITS)?;
+    for (name, colour, method) in panels {
+        let probabilities = method.row(&LOGITS)?;
         top = panel(&mut svg, top, name, colour, &probabilities, &supported)?;
     }
     legend(&mut svg, top + 24.0)?;
@@ -63,7 +63,7 @@ const LOST: &str = "#A33B00";
 const GREY: &str = "#767676";
 const GREY_TEXT: &str = r##"fill="#595959""##;
 
-/// One distribution; where it ends.
+/// Draws one distribution; returns its lower edge.
 fn panel(
     svg: &mut String,
     top: f64,

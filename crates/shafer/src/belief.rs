@@ -20,10 +20,10 @@ use crate::{Error, Evidence, Result};
 /// let close = |a: f64, b: f64| (a - b).abs() < 1e-15;
 /// assert!(close(belief.normaliser(), 0.5));
 /// assert!(close(belief.singleton(0)?, 0.5));
-/// assert!(close(belief.mass(&[0, 2])?, 0.25));
+/// assert!(close(belief.mass([0, 2])?, 0.25));
 /// assert!(close(belief.ignorance(), 0.25));
-/// assert!(close(belief.belief(&[0, 2])?, 0.75));
-/// assert!(close(belief.plausibility(&[1])?, 0.25));
+/// assert!(close(belief.belief([0, 2])?, 0.75));
+/// assert!(close(belief.plausibility([1])?, 0.25));
 /// # Ok::<(), shafer::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -127,7 +127,8 @@ impl Belief {
         (0..self.evidence.classes()).map(|class| self.singleton_unchecked(class)).collect()
     }
 
-    /// The mass of exactly this set: equation 6a for one class, 6b for more,
+    /// The mass of exactly this set, given as a [`ClassSet`](crate::ClassSet) or any classes:
+    /// equation 6a for one class, 6b for more,
     /// `m(A) = C prod_{k not in A} (1 - e^{-w-_k}) prod_{k in A} e^{-w-_k}`; 0 for the empty set.
     ///
     /// ```
@@ -136,12 +137,12 @@ impl Belief {
     /// let belief = Belief::new(&Evidence::from_logits(&[1.0, 1.0, -2.0])?);
     /// let c = 1.0 / (2.0 * 1.0_f64.exp_m1() + 1.0);
     /// let expected = c * (1.0 - (-2.0_f64).exp());
-    /// assert!((belief.mass(&[0, 1])? - expected).abs() < 1e-15);
-    /// assert_eq!(belief.mass(&[1, 0, 1])?, belief.mass(&[0, 1])?);
-    /// assert_eq!(belief.mass(&[0, 2])?, 0.0);
+    /// assert!((belief.mass([0, 1])? - expected).abs() < 1e-15);
+    /// assert_eq!(belief.mass([1, 0, 1])?, belief.mass([0, 1])?);
+    /// assert_eq!(belief.mass([0, 2])?, 0.0);
     /// # Ok::<(), shafer::Error>(())
     /// ```
-    pub fn mass(&self, set: &[usize]) -> Result<f64> {
+    pub fn mass(&self, set: impl IntoIterator<Item = usize>) -> Result<f64> {
         let members = self.members(set)?;
         let mut inside = members.iter().enumerate().filter(|&(_, &member)| member);
         match (inside.next(), inside.next()) {
@@ -158,7 +159,7 @@ impl Belief {
         }
     }
 
-    /// The mass of the whole frame, `m(Z) = C prod_k e^{-w-_k}`: what no evidence spoke about.
+    /// The mass of the whole frame, `m(Z) = C prod_k e^{-w-_k}`: the ignorance that is left.
     ///
     /// The frame is the classes that are not masked. If it is one class, its mass is 1.
     ///
@@ -188,12 +189,12 @@ impl Belief {
     /// use shafer::{Belief, Evidence};
     ///
     /// let belief = Belief::new(&Evidence::from_logits(&[1.0, 1.0, -2.0])?);
-    /// let pair = belief.mass(&[0])? + belief.mass(&[1])? + belief.mass(&[0, 1])?;
-    /// assert!((belief.belief(&[0, 1])? - pair).abs() < 1e-15);
-    /// assert_eq!(belief.belief(&[])?, 0.0);
+    /// let pair = belief.mass([0])? + belief.mass([1])? + belief.mass([0, 1])?;
+    /// assert!((belief.belief([0, 1])? - pair).abs() < 1e-15);
+    /// assert_eq!(belief.belief([])?, 0.0);
     /// # Ok::<(), shafer::Error>(())
     /// ```
-    pub fn belief(&self, set: &[usize]) -> Result<f64> {
+    pub fn belief(&self, set: impl IntoIterator<Item = usize>) -> Result<f64> {
         let members = self.members(set)?;
         let negative = self.evidence.negative();
         let inside = (0..members.len()).filter(|&class| members[class]);
@@ -216,12 +217,12 @@ impl Belief {
     /// use shafer::{Belief, Evidence};
     ///
     /// let belief = Belief::new(&Evidence::from_logits(&[1.0, 1.0, -2.0])?);
-    /// let expected = 1.0 - belief.belief(&[0])?;
-    /// assert!((belief.plausibility(&[1, 2])? - expected).abs() < 1e-15);
-    /// assert_eq!(belief.plausibility(&[])?, 0.0);
+    /// let expected = 1.0 - belief.belief([0])?;
+    /// assert!((belief.plausibility([1, 2])? - expected).abs() < 1e-15);
+    /// assert_eq!(belief.plausibility([])?, 0.0);
     /// # Ok::<(), shafer::Error>(())
     /// ```
-    pub fn plausibility(&self, set: &[usize]) -> Result<f64> {
+    pub fn plausibility(&self, set: impl IntoIterator<Item = usize>) -> Result<f64> {
         let members = self.members(set)?;
         let inside = (0..members.len()).filter(|&class| members[class]);
         Ok((self.direct(inside.clone()) + self.compatible_with(inside)).min(1.0))
@@ -312,7 +313,7 @@ impl Belief {
     /// evidence against classes: `1 - eta+ eta- / C` with `1/eta+ = 1 + sum_k (e^{w+_k} - 1)` and
     /// `1/eta- = 1 - prod_k (1 - e^{-w-_k})`.
     ///
-    /// Evidence conflicts in this way only through classes that it speaks both for and against,
+    /// Evidence conflicts in this way only through classes with weights both for and against,
     /// so it is 0 for evidence from logits, where no class has both.
     ///
     /// ```
@@ -321,12 +322,12 @@ impl Belief {
     /// let w = 2.0_f64.ln();
     /// // Half a mass on {0} meets half a mass on everything but 0.
     /// let belief = Belief::new(&Evidence::new(vec![w, 0.0, 0.0], vec![w, 0.0, 0.0])?);
-    /// assert!((belief.conflict_between_for_and_against() - 0.25).abs() < 1e-15);
+    /// assert!((belief.degree_of_conflict() - 0.25).abs() < 1e-15);
     /// let belief = Belief::new(&Evidence::from_logits(&[3.0, 1.0, -2.0])?);
-    /// assert_eq!(belief.conflict_between_for_and_against(), 0.0);
+    /// assert_eq!(belief.degree_of_conflict(), 0.0);
     /// # Ok::<(), shafer::Error>(())
     /// ```
-    pub fn conflict_between_for_and_against(&self) -> f64 {
+    pub fn degree_of_conflict(&self) -> f64 {
         // As the sum of what conflicts: {k} with mass eta+ (e^{w+_k} - 1) misses every set of the
         // negative evidence without k, mass 1 - eta- e^{-w-_k}. 1 - eta+ eta- / C would cancel.
         let shift = self.weights().map(|(positive, _)| ln_exp_m1(positive)).fold(0.0, f64::max);
@@ -434,9 +435,9 @@ impl Belief {
         (x - self.shift).exp() / self.total
     }
 
-    fn members(&self, set: &[usize]) -> Result<Vec<bool>> {
+    fn members(&self, set: impl IntoIterator<Item = usize>) -> Result<Vec<bool>> {
         let mut members = vec![false; self.evidence.classes()];
-        for &class in set {
+        for class in set {
             self.check(class)?;
             members[class] = true;
         }

@@ -76,8 +76,13 @@ impl ClassSet {
         if classes > Self::MAX_CLASSES {
             return Err(Error::Index { what: "class", index: classes - 1, len: Self::MAX_CLASSES });
         }
-        // Shifting by the whole width is not defined, hence the case of the empty frame.
-        Ok(if classes == 0 { Self::EMPTY } else { Self(u64::MAX >> (Self::MAX_CLASSES - classes)) })
+        Ok(Self(Self::bits(classes)))
+    }
+
+    /// The lowest bits, at most all of them.
+    const fn bits(classes: usize) -> u64 {
+        // To shift by the whole width is not defined, hence the case of the empty frame.
+        if classes == 0 { 0 } else { u64::MAX >> (Self::MAX_CLASSES - classes) }
     }
 
     /// The set `{z_k}` of one class.
@@ -158,10 +163,10 @@ impl ClassSet {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub const fn complement(self, classes: usize) -> Result<Self> {
-        match Self::full(classes) {
-            Ok(full) => Ok(Self(full.0 & !self.0)),
-            Err(error) => Err(error),
+        if classes > Self::MAX_CLASSES {
+            return Err(Error::Index { what: "class", index: classes - 1, len: Self::MAX_CLASSES });
         }
+        Ok(Self(Self::bits(classes) & !self.0))
     }
 
     /// The number of classes in the set.
@@ -190,8 +195,32 @@ impl ClassSet {
     /// assert!(shafer::ClassSet::new([63, 0])?.iter().eq([0, 63]));
     /// # Ok::<(), shafer::Error>(())
     /// ```
-    pub fn iter(self) -> impl Iterator<Item = usize> + Clone {
-        (0..Self::MAX_CLASSES).filter(move |&class| self.contains(class))
+    pub fn iter(self) -> Classes {
+        self.into_iter()
+    }
+}
+
+impl IntoIterator for ClassSet {
+    type Item = usize;
+    type IntoIter = Classes;
+
+    fn into_iter(self) -> Classes {
+        Classes(self)
+    }
+}
+
+/// The iterator over a [`ClassSet`]: its classes in ascending order.
+#[derive(Clone, Debug)]
+pub struct Classes(ClassSet);
+
+impl Iterator for Classes {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let class = self.0.0.trailing_zeros() as usize;
+        // Clears the lowest bit.
+        self.0.0 &= self.0.0.wrapping_sub(1);
+        (class < ClassSet::MAX_CLASSES).then_some(class)
     }
 }
 

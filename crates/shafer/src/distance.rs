@@ -40,7 +40,7 @@ pub fn bhattacharyya<P: Element, Q: Element>(p: &[P], q: &[Q]) -> Result<f64> {
     Ok(-coefficient.ln())
 }
 
-/// The 1-Wasserstein distance `sum_k |P_k - Q_k| (x_{k+1} - x_k)`: the least mean way to move the
+/// The 1-Wasserstein distance `sum_k |P_k - Q_k| (x_{k+1} - x_k)`: the minimal mean distance to move the
 /// mass of `p` onto `q` when class `k` lies at `x_k` on a line.
 ///
 /// `P_k` and `Q_k` are the cumulative sums. The positions must be finite, in non-decreasing order

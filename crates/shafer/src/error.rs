@@ -8,9 +8,7 @@ use std::fmt;
 /// that a message can be acted on without a debugger.
 ///
 /// ```
-/// use shafer::{Evidential, TransformExt};
-///
-/// let error = Evidential::default().row(&[0.5, f64::NAN, 1.0]).unwrap_err();
+/// let error = shafer::Method::EVIDENTIAL.row(&[0.5, f64::NAN, 1.0]).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
 ///     "row 0, column 1: logit is NaN, but must be finite, or -inf for a masked class",
@@ -24,11 +22,11 @@ pub enum Error {
         /// The argument.
         what: &'static str,
     },
-    /// The length of an argument does not fit the others.
+    /// An argument has the wrong length.
     Length {
         /// The argument.
         what: &'static str,
-        /// The length that the other arguments ask for.
+        /// The length that it must have.
         expected: usize,
         /// The length that it has.
         found: usize,
@@ -68,15 +66,24 @@ pub enum Error {
         what: &'static str,
         /// The index.
         index: usize,
-        /// The number of things there are.
+        /// The number of items.
         len: usize,
+    },
+    /// An array view is not contiguous in memory.
+    Layout,
+    /// A text does not name a method.
+    Method {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
     },
     /// Dempster's rule has no result: no focal set of one operand meets one of the other.
     TotalConflict,
 }
 
 impl Error {
-    /// The same error about another row: kernels see one row at a time and call it row 0.
+    /// The same error about another row: kernels see one row at a time, as row 0.
     pub(crate) fn at_row(mut self, number: usize) -> Self {
         if let Self::Value { row, .. } | Self::Row { row, .. } = &mut self {
             *row = number;
@@ -102,6 +109,10 @@ impl fmt::Display for Error {
             Self::Index { what, index, len } => {
                 write!(f, "{what} {index} does not exist: there are {len}, counted from 0")
             }
+            Self::Layout => f.write_str(
+                "the array view leaves out elements of its array; make it contiguous first",
+            ),
+            Self::Method { text, problem } => write!(f, "method `{text}`: {problem}"),
             Self::TotalConflict => {
                 f.write_str("the two mass functions are in total conflict: no focal sets intersect")
             }

@@ -38,7 +38,7 @@ pub struct Head {
 /// // The features contradict each other. Direct: nothing is left, for or against.
 /// let direct = head.evidence(&[1.0, 1.0], Construction::Direct)?;
 /// assert!(direct.is_vacuous());
-/// // Least commitment: each feature speaks for itself.
+/// // Least commitment: each feature is weighed separately.
 /// let mean = [0.0, 0.0];
 /// let least = head.evidence(&[1.0, 1.0], Construction::LeastCommitment { mean: &mean })?;
 /// assert_eq!(least.positive(), [1.0, 1.0]);

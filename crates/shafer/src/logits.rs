@@ -1,20 +1,19 @@
-//! The input of a transform: logits, where they lie, and what is to be known about them.
+//! The input of a method: borrowed logits with their layout, mask and temperature.
 
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::kernel::Rate;
 
-/// Rows of logits, borrowed, with the mask, the temperature and the parallelism to apply them with.
+/// Rows of logits, borrowed, with a mask and a temperature.
 ///
 /// ```
-/// use shafer::{Evidential, Logits, TransformExt};
+/// use shafer::{Logits, Method, Threads};
 ///
 /// // Two rows of three classes.
 /// let logits = [1.0, 0.0, -4.0, 0.5, 2.5, -3.0];
-/// let mut out = [0.0; 6];
-/// Evidential::default().dense(&Logits::rows(&logits, 3)?, &mut out)?;
-/// // Kept: what lies above the row's mean, which is -1 and 0.
-/// assert_eq!(out.map(|p| p > 0.0), [true, true, false, true, true, false]);
+/// let p = Method::EVIDENTIAL.dense(&Logits::rows(&logits, 3)?, Threads::One)?;
+/// // Kept is what lies above the row's mean, which is -1 and 0.
+/// assert_eq!(p.iter().map(|&p| p > 0.0).collect::<Vec<_>>(), [true, true, false, true, true, false]);
 ///
 /// // The same memory as three rows, along the other axis.
 /// let columns = Logits::strided(&logits, &[2, 3], &[3, 1], 0, 0)?;
@@ -27,7 +26,6 @@ pub struct Logits<'a, E> {
     layout: Layout<'a>,
     mask: Option<&'a [bool]>,
     temperature: f64,
-    parallel: bool,
 }
 
 /// Where row and class lie in memory.
@@ -39,7 +37,7 @@ enum Layout<'a> {
     Strided { shape: &'a [usize], strides: &'a [isize], offset: usize, axis: usize },
 }
 
-/// What keeps every product with a logit within the range of `f32`.
+/// Within these bounds, every product with an `f32` logit is an `f32`.
 const TEMPERATURES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
 impl<'a, E: Element> Logits<'a, E> {
@@ -56,7 +54,7 @@ impl<'a, E: Element> Logits<'a, E> {
         Self::rows(logits, logits.len())
     }
 
-    /// Rows of `classes` values, one after the other. No rows at all are fine.
+    /// Rows of `classes` values, one after the other. There may be no rows.
     ///
     /// # Errors
     /// `classes` is 0 or more than `u32::MAX`, or does not divide the number of logits.
@@ -86,14 +84,13 @@ impl<'a, E: Element> Logits<'a, E> {
     /// outside `data`.
     ///
     /// ```
-    /// use shafer::{Logits, Softmax, TransformExt};
+    /// use shafer::{Logits, Method, Threads};
     ///
     /// // A 2 x 2 array in Fortran order: [[0, 1], [2, 3]] along its last axis.
     /// let data = [0.0, 2.0, 1.0, 3.0];
     /// let rows = Logits::strided(&data, &[2, 2], &[1, 2], 0, 1)?;
-    /// let mut out = [0.0; 4];
-    /// Softmax.dense(&rows, &mut out)?;
-    /// assert!((out[1] - 1.0 / (1.0 + (-1.0_f64).exp())).abs() < 1e-15);
+    /// let p = Method::SOFTMAX.dense(&rows, Threads::One)?;
+    /// assert!((p[1] - 1.0 / (1.0 + (-1.0_f64).exp())).abs() < 1e-15);
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn strided(
@@ -116,24 +113,22 @@ impl<'a, E: Element> Logits<'a, E> {
     }
 
     fn new(data: &'a [E], layout: Layout<'a>) -> Self {
-        Self { data, layout, mask: None, temperature: 1.0, parallel: false }
+        Self { data, layout, mask: None, temperature: 1.0 }
     }
 
     /// Masks out every class whose entry is `false`, as a logit of `-inf` does: it takes no part in
-    /// any mean, sum or count, and its probability is 0, whatever its logit is: padding may hold
-    /// anything, a NaN included. One entry a class, or one an element (in the C order of the array's
-    /// shape).
+    /// any mean, sum or count, and its probability is 0. Its logit may be anything, even NaN. The
+    /// mask has an entry for each class, or for each element in the C order of the array's shape.
     ///
     /// # Errors
     /// The mask has another length.
     ///
     /// ```
-    /// use shafer::{Logits, Softmax, TransformExt};
+    /// use shafer::{Logits, Method, Threads};
     ///
     /// let logits = [3.0, 1.0, 1.0];
-    /// let mut out = [0.0; 3];
-    /// Softmax.dense(&Logits::row(&logits)?.mask(&[false, true, true])?, &mut out)?;
-    /// assert_eq!(out, [0.0, 0.5, 0.5]);
+    /// let batch = Logits::row(&logits)?.mask(&[false, true, true])?;
+    /// assert_eq!(Method::SOFTMAX.dense(&batch, Threads::One)?, [0.0, 0.5, 0.5]);
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn mask(mut self, mask: &'a [bool]) -> Result<Self> {
@@ -144,19 +139,18 @@ impl<'a, E: Element> Logits<'a, E> {
         Ok(self)
     }
 
-    /// Divides every logit by `temperature`. It never changes which classes [`Evidential`] keeps.
-    ///
-    /// [`Evidential`]: crate::Evidential
+    /// Divides every logit by `temperature`. It never changes which classes
+    /// [`Method::EVIDENTIAL`](crate::Method::EVIDENTIAL) keeps.
     ///
     /// # Errors
     /// The temperature is not between 1e-30 and 1e30.
     ///
     /// ```
-    /// use shafer::{Logits, Softmax, TransformExt};
+    /// use shafer::{Logits, Method, Threads};
     ///
-    /// let mut out = [0.0; 2];
-    /// Softmax.dense(&Logits::row(&[4.0, 0.0])?.temperature(2.0)?, &mut out)?;
-    /// assert!((out[0] - 1.0 / (1.0 + (-2.0_f64).exp())).abs() < 1e-15);
+    /// let batch = Logits::row(&[4.0, 0.0])?.temperature(2.0)?;
+    /// let p = Method::SOFTMAX.dense(&batch, Threads::One)?;
+    /// assert!((p[0] - 1.0 / (1.0 + (-2.0_f64).exp())).abs() < 1e-15);
     /// assert!(Logits::row(&[4.0, 0.0])?.temperature(-1.0).is_err());
     /// # Ok::<(), shafer::Error>(())
     /// ```
@@ -167,25 +161,6 @@ impl<'a, E: Element> Logits<'a, E> {
         }
         self.temperature = temperature;
         Ok(self)
-    }
-
-    /// Whether the rows are shared out among the threads of the current `rayon` pool. Without the
-    /// feature `parallel` this changes nothing; with it, the results are the same to the bit.
-    ///
-    /// ```
-    /// use shafer::{Logits, Softmax, TransformExt};
-    ///
-    /// let logits = [0.5_f32; 4096];
-    /// let (mut one, mut all) = ([0.0; 4096], [0.0; 4096]);
-    /// Softmax.dense(&Logits::rows(&logits, 8)?, &mut one)?;
-    /// Softmax.dense(&Logits::rows(&logits, 8)?.parallel(true), &mut all)?;
-    /// assert_eq!(one, all);
-    /// # Ok::<(), shafer::Error>(())
-    /// ```
-    #[must_use]
-    pub fn parallel(mut self, parallel: bool) -> Self {
-        self.parallel = parallel;
-        self
     }
 
     /// The number of classes in each row.
@@ -240,10 +215,6 @@ impl<'a, E: Element> Logits<'a, E> {
         Rate::new(self.temperature)
     }
 
-    pub(crate) fn is_parallel(&self) -> bool {
-        self.parallel
-    }
-
     /// How many elements lie between neighbouring classes of a row in an array of this shape that
     /// is packed in C order, as every output is.
     pub(crate) fn inner(&self) -> usize {
@@ -253,8 +224,15 @@ impl<'a, E: Element> Logits<'a, E> {
         }
     }
 
-    /// Rows `start..start + count`, one after the other and with the mask applied: the memory
-    /// itself where it serves, and a copy in `buffer` otherwise.
+    /// Where the classes of a row lie in an output.
+    pub(crate) fn places(&self, row: usize) -> impl Iterator<Item = usize> + use<E> {
+        let (classes, inner) = (self.classes(), self.inner());
+        let first = packed_start(row, classes, inner);
+        (0..classes).map(move |class| first + class * inner)
+    }
+
+    /// Rows `start..start + count`, packed and with the mask applied: the memory itself if it is like
+    /// that, or a copy in `buffer`.
     pub(crate) fn block<'b>(
         &self,
         start: usize,
@@ -316,7 +294,7 @@ impl<'a, E: Element> Logits<'a, E> {
         let step = if by_class { 1 } else { inner };
         for (i, row) in rows.chunks_exact_mut(classes).enumerate() {
             let first = if by_class { 0 } else { packed_start(start + i, classes, inner) };
-            // Written whether it changes or not, so that several can be at a time.
+            // Without a branch, so that the loop is vectorised.
             let apply = |(x, &kept): (&mut E::Compute, &bool)| {
                 *x = if kept { *x } else { E::Compute::NEG_INFINITY };
             };
@@ -329,8 +307,7 @@ impl<'a, E: Element> Logits<'a, E> {
     }
 }
 
-/// The product of sizes. It fits if there are any elements; if not, sizes other than the one that is
-/// 0 can be of any magnitude.
+/// The product of sizes, which fits unless one of them is 0: the others can then be of any magnitude.
 fn product<'a>(sizes: impl Iterator<Item = &'a usize> + Clone) -> usize {
     if sizes.clone().any(|&size| size == 0) {
         return 0;
@@ -369,7 +346,7 @@ fn check_bounds(len: usize, shape: &[usize], strides: &[isize], offset: usize) -
     for (&size, &stride) in shape.iter().zip(strides) {
         elements = elements.saturating_mul(size as u128);
         let reach = (size as i128 - 1) * stride as i128;
-        // One reach always fits, the sum of several might not.
+        // The sum of several reaches can overflow.
         low = low.saturating_add(reach.min(0));
         high = high.saturating_add(reach.max(0));
     }

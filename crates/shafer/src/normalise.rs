@@ -1,4 +1,4 @@
-//! The checks that every function over probability rows shares, and their normalisation.
+//! The checks that functions over rows of probabilities share, and normalisation.
 
 use crate::{Element, Error, Result};
 
@@ -36,32 +36,41 @@ pub(crate) fn finite<E: Element>(
     if weights.is_empty() {
         return Err(Error::Empty { what });
     }
-    let checked = |(column, weight): (usize, &E)| {
-        let value = weight.to_f64();
-        if value.is_finite() && value >= 0.0 {
-            // -0.0 becomes 0.0, so that no sign reaches a result.
-            Ok(value + 0.0)
-        } else {
-            let rule = "must be finite and not negative";
-            Err(Error::Value { what: "probability", row, column, value, rule })
-        }
-    };
-    weights.iter().enumerate().map(checked).collect()
+    weights.iter().enumerate().map(|(column, &weight)| checked(weight, row, column)).collect()
 }
 
-/// The classes of a compressed row: as many as there are values, and strictly increasing.
-pub(crate) fn classes(indices: &[u32], values: usize, row: usize) -> Result<Vec<usize>> {
+/// A weight in double precision: finite and not negative.
+#[inline]
+pub(crate) fn checked<E: Element>(weight: E, row: usize, column: usize) -> Result<f64> {
+    let value = weight.to_f64();
+    if value.is_finite() && value >= 0.0 {
+        // -0.0 becomes 0.0, so that no sign reaches a result.
+        Ok(value + 0.0)
+    } else {
+        let rule = "must be finite and not negative";
+        Err(Error::Value { what: "probability", row, column, value, rule })
+    }
+}
+
+/// Checks the columns of a compressed row: as many as there are values, and strictly increasing.
+pub(crate) fn check_indices(indices: &[u32], values: usize, row: usize) -> Result<()> {
     if indices.len() != values {
         return Err(Error::Length { what: "indices", expected: values, found: indices.len() });
     }
-    if let Some(at) = indices.windows(2).position(|pair| pair[0] >= pair[1]) {
-        return Err(Error::Value {
+    match indices.windows(2).position(|pair| pair[0] >= pair[1]) {
+        None => Ok(()),
+        Some(at) => Err(Error::Value {
             what: "index",
             row,
             column: at + 1,
             value: f64::from(indices[at + 1]),
             rule: "must be greater than the index before it",
-        });
+        }),
     }
+}
+
+/// The classes of a compressed row, as [`check_indices`] checks them.
+pub(crate) fn classes(indices: &[u32], values: usize, row: usize) -> Result<Vec<usize>> {
+    check_indices(indices, values, row)?;
     Ok(indices.iter().map(|&index| index as usize).collect())
 }

@@ -1,14 +1,16 @@
-//! Drawing classes from a row with the caller's generator.
+//! Drawing classes with the caller's generator.
 
 use rand_core::Rng;
 
-use crate::normalise::{classes, finite};
+use crate::csr::CsrRows;
+use crate::engine::check_length;
+use crate::normalise::{check_indices, checked};
 use crate::{Element, Error, Result};
 
 /// Draws a class from a dense row: class `k` with probability `w_k / sum_j w_j`.
 ///
-/// The weights must be finite, not negative, and not all zero; they need not sum to 1. One `u64`
-/// of the generator is used, of which 53 bits count; a class of weight zero is never drawn,
+/// The weights must be finite, not negative, and not all zero; they need not sum to 1. A draw uses
+/// one `u64` of the generator, of which 53 bits count; a class of weight zero is never drawn,
 /// whatever the generator returns. For many draws from one row see [`Sampler`].
 ///
 /// ```
@@ -25,8 +27,7 @@ use crate::{Element, Error, Result};
 /// # Ok::<(), shafer::Error>(())
 /// ```
 pub fn sample_dense<E: Element, R: Rng + ?Sized>(row: &[E], rng: &mut R) -> Result<usize> {
-    let (weights, sum) = weights(row)?;
-    Ok(draw(&weights, sum, rng))
+    Ok(Weights::new(row, 0)?.draw(rng))
 }
 
 /// Draws a class from a compressed row: class `indices[i]` with probability
@@ -39,26 +40,79 @@ pub fn sample_dense<E: Element, R: Rng + ?Sized>(row: &[E], rng: &mut R) -> Resu
 /// use rand::{SeedableRng, rngs::StdRng};
 ///
 /// let mut rng = StdRng::seed_from_u64(7);
-/// let class = shafer::sample_compressed(&[3, 40, 500], &[0.5, 0.0, 0.5], &mut rng)?;
+/// let class = shafer::sample_csr(&[3, 40, 500], &[0.5, 0.0, 0.5], &mut rng)?;
 /// assert!(class == 3 || class == 500);
 /// # Ok::<(), shafer::Error>(())
 /// ```
-pub fn sample_compressed<E: Element, R: Rng + ?Sized>(
+pub fn sample_csr<E: Element, R: Rng + ?Sized>(
     indices: &[u32],
     values: &[E],
     rng: &mut R,
 ) -> Result<usize> {
-    let classes = classes(indices, values.len(), 0)?;
-    let (weights, sum) = weights(values)?;
-    Ok(classes[draw(&weights, sum, rng)])
+    check_indices(indices, values.len(), 0)?;
+    Ok(indices[Weights::new(values, 0)?.draw(rng)] as usize)
+}
+
+/// Draws a class from each of several dense rows of `classes` weights, as [`sample_dense`] would one
+/// after the other. Nothing is allocated.
+///
+/// ```
+/// use rand::{SeedableRng, rngs::StdRng};
+///
+/// let mut classes = [0; 2];
+/// let rows = [0.0, 1.0, 0.0, 0.5, 0.0, 0.5];
+/// shafer::sample_dense_rows(&rows, 3, &mut StdRng::seed_from_u64(7), &mut classes)?;
+/// assert_eq!(classes[0], 1);
+/// assert_ne!(classes[1], 1);
+/// # Ok::<(), shafer::Error>(())
+/// ```
+pub fn sample_dense_rows<E: Element, R: Rng + ?Sized>(
+    rows: &[E],
+    classes: usize,
+    rng: &mut R,
+    out: &mut [u32],
+) -> Result<()> {
+    check_length("rows", out.len().saturating_mul(classes), rows.len())?;
+    if classes == 0 && !out.is_empty() {
+        return Err(Error::Empty { what: "row" });
+    }
+    for (row, (weights, out)) in rows.chunks(classes.max(1)).zip(out).enumerate() {
+        *out = Weights::new(weights, row)?.draw(rng) as u32;
+    }
+    Ok(())
+}
+
+impl<E: Element> CsrRows<E> {
+    /// Draws a class from each row, as [`sample_csr`] would one after the other. Nothing is
+    /// allocated.
+    ///
+    /// ```
+    /// use rand::{SeedableRng, rngs::StdRng};
+    /// use shafer::CsrRows;
+    ///
+    /// let rows = CsrRows::from_parts(9, vec![0, 1, 3], vec![4, 0, 8], vec![1.0, 0.5, 0.5])?;
+    /// let mut classes = [0; 2];
+    /// rows.sample_into(&mut StdRng::seed_from_u64(7), &mut classes)?;
+    /// assert_eq!(classes[0], 4);
+    /// assert!(classes[1] == 0 || classes[1] == 8);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    pub fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [u32]) -> Result<()> {
+        check_length("output", self.rows(), out.len())?;
+        for (row, ((indices, values), out)) in self.iter().zip(out).enumerate() {
+            *out = indices[Weights::new(values, row)?.draw(rng)];
+        }
+        Ok(())
+    }
 }
 
 /// Draws from one row in constant time a draw, after a preparation linear in the row's length.
 ///
 /// This is Vose's alias table: as many slots of equal probability as the row has classes of
 /// positive weight; each slot belongs to one class up to a threshold and to a second one beyond
-/// it. A draw uses one `u64` of the generator. The classes come with the probabilities of
-/// [`sample_dense`] but not from the same random numbers.
+/// it. A draw uses one `u64` of the generator. The probabilities are those of [`sample_dense`], but
+/// the same random numbers draw other classes. With the feature `rand`, a sampler is a
+/// `rand::distr::Distribution<usize>`.
 ///
 /// ```
 /// use rand::{SeedableRng, rngs::StdRng};
@@ -99,29 +153,30 @@ impl Sampler {
     /// assert!(Sampler::dense(&[0.0, 0.0]).is_err());
     /// ```
     pub fn dense<E: Element>(row: &[E]) -> Result<Self> {
-        let (weights, sum) = weights(row)?;
-        Ok(Self::new(weights.into_iter().enumerate(), sum))
+        let weights = Weights::new(row, 0)?;
+        Ok(Self::new(weights.iter().enumerate(), weights.sum))
     }
 
-    /// Prepares draws from a compressed row, under the rules of [`sample_compressed`].
+    /// Prepares draws from a compressed row, under the rules of [`sample_csr`].
     ///
     /// ```
     /// use shafer::Sampler;
     ///
-    /// assert!(Sampler::compressed(&[3, 40], &[0.5, 0.5]).is_ok());
-    /// assert!(Sampler::compressed(&[40, 3], &[0.5, 0.5]).is_err());
+    /// assert!(Sampler::csr(&[3, 40], &[0.5, 0.5]).is_ok());
+    /// assert!(Sampler::csr(&[40, 3], &[0.5, 0.5]).is_err());
     /// ```
-    pub fn compressed<E: Element>(indices: &[u32], values: &[E]) -> Result<Self> {
-        let classes = classes(indices, values.len(), 0)?;
-        let (weights, sum) = weights(values)?;
-        Ok(Self::new(classes.into_iter().zip(weights), sum))
+    pub fn csr<E: Element>(indices: &[u32], values: &[E]) -> Result<Self> {
+        check_indices(indices, values.len(), 0)?;
+        let weights = Weights::new(values, 0)?;
+        let classes = indices.iter().map(|&index| index as usize);
+        Ok(Self::new(classes.zip(weights.iter()), weights.sum))
     }
 
     fn new(row: impl Iterator<Item = (usize, f64)>, sum: f64) -> Self {
         // Without the zeros in the table no rounding can draw one.
         let (classes, weights): (Vec<usize>, Vec<f64>) =
             row.filter(|&(_, weight)| weight > 0.0).unzip();
-        // In units of one slot: a mean of 1.
+        // In units of one slot, so that their mean is 1.
         let mut parts: Vec<f64> =
             weights.iter().map(|weight| weight / sum * weights.len() as f64).collect();
         let mut slots: Vec<Slot> = classes
@@ -150,7 +205,7 @@ impl Sampler {
     /// use rand::{SeedableRng, rngs::StdRng};
     /// use shafer::Sampler;
     ///
-    /// let sampler = Sampler::compressed(&[3, 40], &[0.0_f32, 1.0])?;
+    /// let sampler = Sampler::csr(&[3, 40], &[0.0_f32, 1.0])?;
     /// assert_eq!(sampler.sample(&mut StdRng::seed_from_u64(7)), 40);
     /// # Ok::<(), shafer::Error>(())
     /// ```
@@ -162,44 +217,67 @@ impl Sampler {
     }
 }
 
-/// The position of the first weight whose cumulative sum exceeds a uniform part of `sum`.
-fn draw<R: Rng + ?Sized>(weights: &[f64], sum: f64, rng: &mut R) -> usize {
-    let uniform = (rng.next_u64() >> 11) as f64 * 2.0_f64.powi(-53);
-    let mark = uniform * sum;
-    let mut total = 0.0;
-    let mut last = 0;
-    for (k, &weight) in weights.iter().enumerate() {
-        if weight > 0.0 {
-            total += weight;
-            last = k;
-            if mark < total {
-                break;
-            }
-        }
+#[cfg(feature = "rand")]
+impl rand::distr::Distribution<usize> for Sampler {
+    fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> usize {
+        self.sample(rng)
     }
-    // Rounding may lift the mark to the sum itself; the last class with any weight is meant then.
-    last
 }
 
-/// The weights and their sum, scaled so that the sum neither overflows nor is subnormal.
-fn weights<E: Element>(row: &[E]) -> Result<(Vec<f64>, f64)> {
-    let mut weights = finite(row, "row", 0)?;
-    let sum: f64 = weights.iter().sum();
-    // Powers of two, so that the ratios stay what they were. No row has 2^64 entries.
-    let scale = if sum == 0.0 {
-        return Err(Error::Row { row: 0, rule: "at least one weight must be positive" });
-    } else if sum == f64::INFINITY {
-        2.0_f64.powi(-64)
-    } else if sum < f64::MIN_POSITIVE * 2.0_f64.powi(64) {
-        2.0_f64.powi(256)
-    } else {
-        return Ok((weights, sum));
-    };
-    for weight in &mut weights {
-        *weight *= scale;
+/// Checked weights, scaled so that their sum neither overflows nor is subnormal.
+struct Weights<'a, E> {
+    row: &'a [E],
+    scale: f64,
+    sum: f64,
+}
+
+impl<'a, E: Element> Weights<'a, E> {
+    fn new(row: &'a [E], number: usize) -> Result<Self> {
+        if row.is_empty() {
+            return Err(Error::Empty { what: "row" });
+        }
+        let mut sum = 0.0;
+        for (column, &weight) in row.iter().enumerate() {
+            sum += checked(weight, number, column)?;
+        }
+        // Powers of two, which keep the ratios. No row has 2^64 entries.
+        let scale = if sum == 0.0 {
+            let rule = "at least one weight must be positive";
+            return Err(Error::Row { row: number, rule });
+        } else if sum == f64::INFINITY {
+            2.0_f64.powi(-64)
+        } else if sum < f64::MIN_POSITIVE * 2.0_f64.powi(64) {
+            2.0_f64.powi(256)
+        } else {
+            return Ok(Self { row, scale: 1.0, sum });
+        };
+        let weights = Self { row, scale, sum };
+        let sum = weights.iter().sum();
+        Ok(Self { sum, ..weights })
     }
-    let sum = weights.iter().sum();
-    Ok((weights, sum))
+
+    fn iter(&self) -> impl Iterator<Item = f64> {
+        self.row.iter().map(|weight| (weight.to_f64() + 0.0) * self.scale)
+    }
+
+    /// The position of the first weight whose cumulative sum exceeds a uniform part of the sum.
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> usize {
+        let uniform = (rng.next_u64() >> 11) as f64 * 2.0_f64.powi(-53);
+        let mark = uniform * self.sum;
+        let mut total = 0.0;
+        let mut last = 0;
+        for (k, weight) in self.iter().enumerate() {
+            if weight > 0.0 {
+                total += weight;
+                last = k;
+                if mark < total {
+                    break;
+                }
+            }
+        }
+        // Rounding can lift the mark to the sum itself: then it is the last class with any weight.
+        last
+    }
 }
 
 #[cfg(test)]
@@ -260,8 +338,8 @@ mod tests {
         assert_eq!(sample_dense(&ROW, &mut stuck(0)).unwrap(), 1);
         assert_eq!(sample_dense(&ROW, &mut stuck(u64::MAX)).unwrap(), 5);
         let indices = [2, 3, 5, 7, 11, 13, 17];
-        assert_eq!(sample_compressed(&indices, &ROW, &mut stuck(0)).unwrap(), 3);
-        assert_eq!(sample_compressed(&indices, &ROW, &mut stuck(u64::MAX)).unwrap(), 13);
+        assert_eq!(sample_csr(&indices, &ROW, &mut stuck(0)).unwrap(), 3);
+        assert_eq!(sample_csr(&indices, &ROW, &mut stuck(u64::MAX)).unwrap(), 13);
     }
 
     #[test]
@@ -335,9 +413,9 @@ mod tests {
         assert_eq!(sample_dense(&empty, &mut rng), Err(Error::Empty { what: "row" }));
         assert!(matches!(sample_dense(&[0.0, -0.0], &mut rng), Err(Error::Row { .. })));
         assert!(matches!(sample_dense(&[-1.0], &mut rng), Err(Error::Value { .. })));
-        let repeated = sample_compressed(&[1, 1], &[0.5, 0.5], &mut rng);
+        let repeated = sample_csr(&[1, 1], &[0.5, 0.5], &mut rng);
         assert!(matches!(repeated, Err(Error::Value { what: "index", column: 1, .. })));
-        assert!(matches!(Sampler::compressed(&[1], &[0.5, 0.5]), Err(Error::Length { .. })));
+        assert!(matches!(Sampler::csr(&[1], &[0.5, 0.5]), Err(Error::Length { .. })));
         assert_eq!(rng.0, 0, "a refused row uses no randomness");
     }
 
@@ -367,10 +445,10 @@ mod tests {
             let support: Vec<usize> = (0..row.len()).filter(|&k| row[k] > 0.0).collect();
             let indices: Vec<u32> = support.iter().map(|&k| k as u32).collect();
             let values: Vec<f64> = support.iter().map(|&k| row[k]).collect();
-            let class = sample_compressed(&indices, &values, &mut stuck(random)).unwrap();
+            let class = sample_csr(&indices, &values, &mut stuck(random)).unwrap();
             prop_assert_eq!(class, sample_dense(&row, &mut stuck(random)).unwrap());
             prop_assert_eq!(
-                Sampler::compressed(&indices, &values).unwrap(),
+                Sampler::csr(&indices, &values).unwrap(),
                 Sampler::dense(&row).unwrap()
             );
         }

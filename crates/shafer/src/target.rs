@@ -22,11 +22,11 @@ use crate::{Element, Error, Result};
 /// ```
 /// let even = [0.5, 0.25, 0.125, 0.125];
 /// let odd = [0.25, 0.25, 0.25, 0.25];
-/// assert_eq!(shafer::target(&even, &odd)?, [2.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]);
-/// assert_eq!(shafer::target(&odd, &even)?, [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0]);
+/// assert_eq!(shafer::target_distribution(&even, &odd)?, [2.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]);
+/// assert_eq!(shafer::target_distribution(&odd, &even)?, [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0]);
 /// # Ok::<(), shafer::Error>(())
 /// ```
-pub fn target<P: Element, Q: Element>(p: &[P], other: &[Q]) -> Result<Vec<f64>> {
+pub fn target_distribution<P: Element, Q: Element>(p: &[P], other: &[Q]) -> Result<Vec<f64>> {
     if p.len() != other.len() {
         return Err(Error::Length { what: "other", expected: p.len(), found: other.len() });
     }
@@ -54,27 +54,27 @@ mod tests {
     fn equal_rows_are_their_own_target() {
         // Tenths do not sum to exactly 1: only the comparison of the numbers themselves ties.
         let p = [0.1; 10];
-        for value in target(&p, &p.map(|x| x)).unwrap() {
+        for value in target_distribution(&p, &p.map(|x| x)).unwrap() {
             assert!((value - 0.1).abs() < 1e-15);
         }
     }
 
     #[test]
     fn a_row_below_the_other_everywhere_is_kept_whole() {
-        assert_eq!(target(&[0.0, 0.995], &[0.0, 1.0]).unwrap(), [0.0, 1.0]);
+        assert_eq!(target_distribution(&[0.0, 0.995], &[0.0, 1.0]).unwrap(), [0.0, 1.0]);
     }
 
     #[test]
     fn a_target_of_subnormals_is_normalised() {
         let tiny = f64::from_bits(3);
-        assert_eq!(target(&[0.995, tiny], &[1.0, 0.0]).unwrap(), [0.0, 1.0]);
+        assert_eq!(target_distribution(&[0.995, tiny], &[1.0, 0.0]).unwrap(), [0.0, 1.0]);
     }
 
     #[test]
     fn widths_mix_and_lengths_do_not() {
-        assert_eq!(target(&[0.75_f32, 0.25], &[0.5_f64, 0.5]).unwrap(), [1.0, 0.0]);
-        assert!(matches!(target(&[1.0], &[0.5, 0.5]), Err(Error::Length { .. })));
+        assert_eq!(target_distribution(&[0.75_f32, 0.25], &[0.5_f64, 0.5]).unwrap(), [1.0, 0.0]);
+        assert!(matches!(target_distribution(&[1.0], &[0.5, 0.5]), Err(Error::Length { .. })));
         let empty: [f64; 0] = [];
-        assert!(matches!(target(&empty, &empty), Err(Error::Empty { .. })));
+        assert!(matches!(target_distribution(&empty, &empty), Err(Error::Empty { .. })));
     }
 }

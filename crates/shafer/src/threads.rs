@@ -1,91 +1,135 @@
-//! Work on all threads of the pool, the caller's among them.
-//!
-//! A caller from outside the pool does not hand its work over and wait, but begins with it: the others take their
-//! shares when they are awake. That takes them a twentieth of a millisecond, in which hundreds of rows of 512 classes are
-//! done. And whoever sleeps while its work is done frees a processor at the moment when the others are given theirs, so
-//! that two of them may find themselves on one, for milliseconds.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! How many threads a call may use, and how they share its work.
 
 use crate::error::{Error, Result};
 
-/// Into how many shares for each thread the rest is divided when one of them is taken: large ones at first, since the
-/// rows of a share follow each other in memory, and small ones in the end, so that all threads end together.
-const SHARES: usize = 2;
-
-/// Does it once on each thread of the pool, as far as there is time before the first one is done.
-pub(crate) fn on_all(work: impl Fn() + Sync) {
-    rayon::in_place_scope(|scope| {
-        for _ in 1..rayon::current_num_threads() {
-            scope.spawn(|_| work());
-        }
-        work();
-    });
+/// How many threads a call may use. The results are the same to the bit.
+///
+/// ```
+/// use shafer::{Logits, Method, Threads};
+///
+/// let logits = [0.5_f32; 4096];
+/// let batch = Logits::rows(&logits, 8)?;
+/// let one = Method::SOFTMAX.dense(&batch, Threads::One)?;
+/// assert_eq!(one, Method::SOFTMAX.dense(&batch, Threads::All)?);
+/// # Ok::<(), shafer::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// The calling thread only.
+    #[default]
+    One,
+    /// The calling thread and the current `rayon` pool. Without the feature `parallel`, as
+    /// [`Self::One`].
+    All,
+    /// As [`Self::All`], but at most this number of threads, the calling one included.
+    AtMost(usize),
 }
 
-/// Works on chunks of `size` items, each with its number, and adds up what they return; of several
-/// errors, the one of the first chunk counts, whichever thread came across it first.
-pub(crate) fn for_chunks<T: Send, W>(
-    items: &mut [T],
-    size: usize,
+impl Threads {
+    /// The number of threads to use for `tasks` tasks.
+    pub(crate) fn count(self, tasks: usize) -> usize {
+        #[cfg(feature = "parallel")]
+        let pool = rayon::current_num_threads;
+        #[cfg(not(feature = "parallel"))]
+        let pool = || 1;
+        let most = match self {
+            _ if tasks <= 1 => 1,
+            Self::One => 1,
+            Self::All => pool(),
+            Self::AtMost(most) => pool().min(most),
+        };
+        most.clamp(1, tasks.max(1))
+    }
+}
+
+/// Runs `work` on this thread, and `help` on `threads - 1` threads of the pool meanwhile.
+///
+/// The calling thread does not wait for the pool to wake up: it begins, and the others join it.
+pub(crate) fn with_help(threads: usize, help: impl Fn() + Sync, work: impl FnOnce()) {
+    #[cfg(feature = "parallel")]
+    if threads > 1 {
+        return rayon::in_place_scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|_| help());
+            }
+            work();
+        });
+    }
+    let _ = (threads, help);
+    work();
+}
+
+/// Does tasks in any order on `threads` threads, each with a worker, and sums what they return. Of
+/// several errors, the one of the first task is returned.
+pub(crate) fn share<T, W>(
+    threads: usize,
+    tasks: impl Iterator<Item = T> + Send,
     worker: impl Fn() -> W + Sync,
-    work: impl Fn(&mut W, usize, &mut [T]) -> Result<usize> + Sync,
+    work: impl Fn(&mut W, T) -> Result<usize> + Sync,
 ) -> Result<usize> {
-    let shared = Shared(Mutex::new(State { rest: items, next: 0, total: 0, error: None }));
-    on_all(|| {
+    let queue = Shared::new(tasks.enumerate().fuse());
+    let outcome = Shared::new(Outcome::default());
+    let next = || queue.lock().next();
+    let run = || {
         let mut worker = worker();
-        let mut total = 0;
-        while let Some((first, share)) = shared.take(size) {
-            for (i, chunk) in share.chunks_mut(size).enumerate() {
-                match work(&mut worker, first + i, chunk) {
-                    Ok(more) => total += more,
-                    Err(error) => return shared.fail(first + i, error),
-                }
+        while let Some((number, task)) = next() {
+            let count = work(&mut worker, task);
+            let failed = count.is_err();
+            outcome.lock().add(number, count);
+            if failed {
+                // Later tasks are given up; earlier ones have been taken and may still fail.
+                return queue.lock().by_ref().for_each(drop);
             }
         }
-        shared.lock().total += total;
-    });
-    let State { total, error, .. } = shared.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-    error.map_or(Ok(total), |(_, error)| Err(error))
+    };
+    with_help(threads, run, run);
+    outcome.into_inner().result()
 }
 
-struct Shared<'a, T>(Mutex<State<'a, T>>);
+/// A mutex that a panic of another thread does not make unusable: the panic itself is passed on.
+pub(crate) struct Shared<T>(std::sync::Mutex<T>);
 
-struct State<'a, T> {
-    /// What no thread has taken yet,
-    rest: &'a mut [T],
-    /// and the number of its first chunk.
-    next: usize,
+impl<T> Shared<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(std::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// What the threads have done.
+#[derive(Default)]
+pub(crate) struct Outcome {
     total: usize,
-    /// With the number of the chunk.
+    /// With the number of its task.
     error: Option<(usize, Error)>,
 }
 
-impl<'a, T> Shared<'a, T> {
-    fn lock(&self) -> MutexGuard<'_, State<'a, T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Outcome {
+    /// Records the result of a task.
+    pub(crate) fn add(&mut self, task: usize, count: Result<usize>) {
+        match count {
+            Ok(count) => self.total += count,
+            Err(error) if self.failed().is_none_or(|first| task < first) => {
+                self.error = Some((task, error));
+            }
+            // An earlier task has an error, which is the one to report.
+            Err(_) => {}
+        }
     }
 
-    /// The next few chunks and the number of the first one.
-    fn take(&self, size: usize) -> Option<(usize, &'a mut [T])> {
-        let mut state = self.lock();
-        let chunks = state.rest.len().div_ceil(size);
-        if chunks == 0 {
-            return None;
-        }
-        let first = state.next;
-        let count = chunks.div_ceil(SHARES * rayon::current_num_threads());
-        state.next += count;
-        let items = (count * size).min(state.rest.len());
-        state.rest.split_off_mut(..items).map(|share| (first, share))
+    /// The first task with an error.
+    pub(crate) fn failed(&self) -> Option<usize> {
+        self.error.as_ref().map(|(task, _)| *task)
     }
 
-    /// What comes later does not matter any more; what was taken before may still have an error of its own.
-    fn fail(&self, chunk: usize, error: Error) {
-        let mut state = self.lock();
-        state.rest = &mut [];
-        if state.error.as_ref().is_none_or(|(first, _)| chunk < *first) {
-            state.error = Some((chunk, error));
-        }
+    pub(crate) fn result(self) -> Result<usize> {
+        self.error.map_or(Ok(self.total), |(_, error)| Err(error))
     }
 }

@@ -4,24 +4,26 @@
 mod common;
 
 use common::ALL;
-use shafer::{Error, Logits, TransformExt};
+use shafer::{Error, Logits, Method, Threads};
 
 #[test]
 fn errors_name_row_and_column() {
     for classes in [5, 10, 40, 600] {
-        for (bad, parallel) in [(f32::NAN, false), (f32::INFINITY, false), (f32::NAN, true)] {
+        for (bad, threads) in
+            [(f32::NAN, Threads::One), (f32::INFINITY, Threads::One), (f32::NAN, Threads::All)]
+        {
             let mut logits = vec![0.5; classes * 300];
             logits[classes * 211 + 3] = bad;
             logits[classes * 250 + 1] = bad;
-            let batch = Logits::rows(&logits, classes).unwrap().parallel(parallel);
+            let batch = Logits::rows(&logits, classes).unwrap();
             for oracle in ALL {
-                let transform = oracle.transform();
+                let method = oracle.method();
                 let mut out = vec![0.0; logits.len()];
                 let mut sizes = vec![0; 300];
                 for error in [
-                    transform.dense(&batch, &mut out).unwrap_err(),
-                    transform.compressed(&batch).unwrap_err(),
-                    transform.support_sizes(&batch, &mut sizes).unwrap_err(),
+                    method.dense_into(&batch, threads, &mut out).unwrap_err(),
+                    method.csr(&batch, threads).unwrap_err(),
+                    method.sizes_into(&batch, threads, &mut sizes).unwrap_err(),
                 ] {
                     let Error::Value { row, column, value, .. } = error else { panic!("{error}") };
                     assert_eq!((row, column), (211, 3));
@@ -32,7 +34,7 @@ fn errors_name_row_and_column() {
         let mut logits = vec![0.5; classes * 20];
         logits[classes * 7..classes * 8].fill(f32::NEG_INFINITY);
         for oracle in ALL {
-            let error = oracle.transform().compressed(&Logits::rows(&logits, classes).unwrap());
+            let error = oracle.method().csr(&Logits::rows(&logits, classes).unwrap(), Threads::One);
             assert!(matches!(error, Err(Error::Row { row: 7, .. })), "{oracle:?}");
         }
     }
@@ -40,7 +42,6 @@ fn errors_name_row_and_column() {
 
 #[test]
 fn bad_arguments_are_refused() {
-    use shafer::{Entmax, Evidential, MinP, Softmax, SparsegenHg, SparsegenLin, TopK, TopP};
     let empty: [f32; 0] = [];
     assert!(matches!(Logits::row(&empty), Err(Error::Empty { .. })));
     assert!(matches!(Logits::rows(&empty, 0), Err(Error::Empty { .. })));
@@ -69,29 +70,46 @@ fn bad_arguments_are_refused() {
         assert!(matches!(row.temperature(temperature), Err(Error::Parameter { .. })));
     }
     assert!(matches!(row.mask(&[true; 3]), Err(Error::Length { .. })));
-    assert!(matches!(Softmax.dense(&row, &mut [0.0; 3]), Err(Error::Length { .. })));
-    assert!(matches!(Softmax.support_sizes(&row, &mut [0; 2]), Err(Error::Length { .. })));
     assert!(matches!(
-        Softmax.vjp(&row, &[0.5; 2], &[0.0; 3], &mut [0.0; 2]),
+        Method::SOFTMAX.dense_into(&row, Threads::One, &mut [0.0; 3]),
         Err(Error::Length { .. })
     ));
-    assert!(Evidential::with_rounds(0).is_err());
-    assert!(TopK::new(0).is_err());
-    assert!(matches!(TopK::new(3).unwrap().row(&[1.0, 2.0]), Err(Error::Parameter { .. })));
+    assert!(matches!(
+        Method::SOFTMAX.sizes_into(&row, Threads::One, &mut [0; 2]),
+        Err(Error::Length { .. })
+    ));
+    assert!(matches!(
+        Method::SOFTMAX.vjp(&row, Threads::One, &[0.5; 2], &[0.0; 3], &mut [0.0; 2]),
+        Err(Error::Length { .. })
+    ));
+    assert!(Method::evidential(0).is_err());
+    assert!(Method::top_k(0).is_err());
+    assert!(matches!(Method::top_k(3).unwrap().row(&[1.0, 2.0]), Err(Error::Parameter { .. })));
     for bad in [0.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
-        assert!(TopP::new(bad).is_err() && MinP::new(bad).is_err());
+        assert!(Method::top_p(bad).is_err() && Method::min_p(bad).is_err());
     }
     for bad in [1.0, 2.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        assert!(SparsegenLin::new(bad).is_err());
+        assert!(Method::sparsegen_lin(bad).is_err());
     }
     for bad in [-1.0, f64::NAN, f64::INFINITY] {
-        assert!(SparsegenHg::new(bad).is_err());
+        assert!(Method::sparsegen_hg(bad).is_err());
     }
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(Method::top_n_sigma(bad).is_err());
+    }
+    let kept = Method::SOFTMAX.csr(&row, Threads::One).unwrap();
+    for upstream in [&[0.0; 1][..], &[0.0; 3]] {
+        let refused = Method::SOFTMAX.csr_vjp(&row, Threads::One, &kept, upstream, &mut [0.0; 2]);
+        assert!(matches!(refused, Err(Error::Length { what: "upstream", .. })));
+    }
+    let other = Method::SOFTMAX.csr(&Logits::row(&[1.0_f32; 3]).unwrap(), Threads::One).unwrap();
+    let refused = Method::SOFTMAX.csr_vjp(&row, Threads::One, &other, &[0.0; 3], &mut [0.0; 2]);
+    assert!(matches!(refused, Err(Error::Length { .. })));
     for bad in [0.9, 1.0 + 1e-9, f64::NAN, f64::INFINITY] {
-        assert!(Entmax::new(bad).is_err());
+        assert!(Method::entmax(bad).is_err());
     }
     // Without an offset, logits that sum to 0 have no scale.
-    assert!(matches!(SparsegenHg::new(0.0).unwrap().row(&[1.0, -1.0]), Err(Error::Row { .. })));
+    assert!(matches!(Method::sparsegen_hg(0.0).unwrap().row(&[1.0, -1.0]), Err(Error::Row { .. })));
 }
 
 #[test]
@@ -99,13 +117,13 @@ fn no_rows_are_no_error() {
     let none: [f32; 0] = [];
     let batch = Logits::rows(&none, 7).unwrap();
     for oracle in ALL {
-        for batch in [batch, batch.parallel(true)] {
-            assert_eq!(oracle.transform().dense(&batch, &mut []).unwrap().rows, 0);
-            assert_eq!(oracle.transform().compressed(&batch).unwrap().row_count(), 0);
+        for threads in [Threads::One, Threads::All, Threads::AtMost(0)] {
+            assert_eq!(oracle.method().dense_into(&batch, threads, &mut []).unwrap().rows, 0);
+            assert_eq!(oracle.method().csr(&batch, threads).unwrap().rows(), 0);
         }
     }
     let batch = Logits::strided(&none, &[0, 4], &[4, 1], 0, 1).unwrap();
-    assert_eq!(shafer::Softmax.compressed(&batch).unwrap().indptr(), [0]);
+    assert_eq!(Method::SOFTMAX.csr(&batch, Threads::One).unwrap().indptr(), [0]);
 }
 
 /// An array without elements has axes of any size, and strides may lead anywhere.
@@ -118,10 +136,10 @@ fn sizes_and_strides_that_overflow() {
         for (shape, axis) in [(shape, 3), (by_axis, 0)] {
             let logits = Logits::<f32>::strided(&[], &shape, &[1; 4], 0, axis).unwrap();
             assert_eq!((logits.row_count(), logits.len()), (0, 0));
-            shafer::Softmax.dense(&logits, &mut []).unwrap();
-            shafer::Softmax.vjp(&logits, &[], &[], &mut []).unwrap();
-            shafer::Softmax.support_sizes(&logits, &mut []).unwrap();
-            assert_eq!(shafer::Softmax.compressed(&logits).unwrap().row_count(), 0);
+            Method::SOFTMAX.dense_into(&logits, Threads::One, &mut []).unwrap();
+            Method::SOFTMAX.vjp(&logits, Threads::One, &[], &[], &mut []).unwrap();
+            Method::SOFTMAX.sizes_into(&logits, Threads::One, &mut []).unwrap();
+            assert_eq!(Method::SOFTMAX.csr(&logits, Threads::One).unwrap().rows(), 0);
         }
     }
     for stride in [isize::MIN, isize::MAX] {

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 use shafer::{
-    Element, bhattacharyya, jensen_shannon, target, total_variation, wasserstein_1,
+    Element, bhattacharyya, jensen_shannon, target_distribution, total_variation, wasserstein_1,
     wasserstein_1_unit,
 };
 
@@ -41,7 +41,7 @@ fn check<P: Element, Q: Element>(p: &[P], q: &[Q], case: &Case) {
     assert_close(wasserstein_1_unit(p, q).unwrap(), case.wasserstein_1);
     assert_close(total_variation(p, q).unwrap(), case.total_variation);
     assert_close(jensen_shannon(p, q).unwrap(), case.jensen_shannon);
-    let found = target(p, q).unwrap();
+    let found = target_distribution(p, q).unwrap();
     assert_eq!(found.len(), case.target.len());
     for (&found, &expected) in found.iter().zip(&case.target) {
         assert!((found - expected).abs() <= 1e-12 * expected, "{found} instead of {expected}");

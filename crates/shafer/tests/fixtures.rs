@@ -6,7 +6,7 @@ mod common;
 
 use common::Oracle;
 use serde::Deserialize;
-use shafer::{Element, Logits, TransformExt};
+use shafer::{Element, Logits, Threads};
 
 #[derive(Deserialize)]
 struct Fixtures {
@@ -40,6 +40,7 @@ impl Case {
             "top_k" => Oracle::TopK { k: count("k") },
             "top_p" => Oracle::TopP { p: number("p") },
             "min_p" => Oracle::MinP { p: number("p") },
+            "top_n_sigma" => Oracle::TopNSigma { n: number("n") },
             other => panic!("the fixtures know a transform {other} that this test does not"),
         }
     }
@@ -50,14 +51,14 @@ impl Case {
 
     /// Probabilities and gradient by the crate.
     fn run<E: Element>(&self) -> (Vec<f64>, Vec<f64>) {
-        let transform = self.oracle().transform();
+        let method = self.oracle().method();
         let logits: Vec<E> = self.logits();
         let row = Logits::row(&logits).unwrap().temperature(self.temperature).unwrap();
         let mut p = vec![E::default(); logits.len()];
-        transform.dense(&row, &mut p).unwrap();
+        method.dense_into(&row, Threads::One, &mut p).unwrap();
         let upstream: Vec<E> = self.upstream.iter().map(|&g| E::from_f64(g)).collect();
         let mut gradient = vec![E::default(); logits.len()];
-        transform.vjp(&row, &p, &upstream, &mut gradient).unwrap();
+        method.vjp(&row, Threads::One, &p, &upstream, &mut gradient).unwrap();
         let wide = |values: &[E]| values.iter().map(|&x| x.to_f64()).collect();
         (wide(&p), wide(&gradient))
     }

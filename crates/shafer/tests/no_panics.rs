@@ -66,6 +66,7 @@ fn choice() -> impl Strategy<Value = Choice> {
         count().prop_map(|k| Choice::TopK { k }),
         parameter().prop_map(|p| Choice::TopP { p }),
         parameter().prop_map(|p| Choice::MinP { p }),
+        parameter().prop_map(|n| Choice::TopNSigma { n }),
     ]
 }
 

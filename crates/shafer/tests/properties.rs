@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use shafer::{
-    Product, Sampler, bhattacharyya, jensen_shannon, sample_compressed, sample_dense, target,
+    Product, Sampler, bhattacharyya, jensen_shannon, sample_csr, sample_dense, target_distribution,
     total_variation, wasserstein_1, wasserstein_1_unit,
 };
 
@@ -104,15 +104,15 @@ proptest! {
 
     #[test]
     fn targets_are_distributions((p, q, _, _) in three()) {
-        let kept = target(&p, &q).unwrap();
+        let kept = target_distribution(&p, &q).unwrap();
         prop_assert!((kept.iter().sum::<f64>() - 1.0).abs() <= ROUNDING);
         for k in 0..p.len() {
             prop_assert!(kept[k] == 0.0 || p[k] > 0.0);
             // A class of either distribution is in at least one of the two targets.
-            let covered = kept[k] > 0.0 || target(&q, &p).unwrap()[k] > 0.0;
+            let covered = kept[k] > 0.0 || target_distribution(&q, &p).unwrap()[k] > 0.0;
             prop_assert_eq!(covered, p[k] > 0.0 || q[k] > 0.0);
         }
-        prop_assert!(total_variation(&target(&p, &p).unwrap(), &p).unwrap() <= ROUNDING);
+        prop_assert!(total_variation(&target_distribution(&p, &p).unwrap(), &p).unwrap() <= ROUNDING);
     }
 
     #[test]
@@ -137,7 +137,7 @@ proptest! {
             ].into_iter().flatten() {
                 prop_assert!(distance >= 0.0);
             }
-            let _ = target(&p, q);
+            let _ = target_distribution(&p, q);
             if let Ok(product) = Product::dense(&[&p, q]) {
                 prop_assert!(product.iter_best().count() as u128 == product.support_size());
                 let _ = product.contains(&classes);
@@ -148,12 +148,12 @@ proptest! {
         let mut rng = StdRng::seed_from_u64(1);
         let _ = sample_dense(&p, &mut rng);
         for indices in [indices.as_slice(), &sorted] {
-            let _ = sample_compressed(indices, &p, &mut rng);
-            if let Ok(sampler) = Sampler::compressed(indices, &p) {
+            let _ = sample_csr(indices, &p, &mut rng);
+            if let Ok(sampler) = Sampler::csr(indices, &p) {
                 sampler.sample(&mut rng);
             }
             for len in [len, 12] {
-                if let Ok(product) = Product::compressed(&[(len, indices, p.as_slice()); 2]) {
+                if let Ok(product) = Product::csr(&[(len, indices, p.as_slice()); 2]) {
                     let all = product.best(usize::MAX);
                     prop_assert_eq!(all.len() as u128, product.support_size());
                     prop_assert!(all.iter().all(|joint| product.contains(&joint.classes) == Ok(true)));

@@ -1,4 +1,4 @@
-//! The transforms against plain loops in double precision, and against themselves where two ways
+//! The methods against plain loops in double precision, and against themselves where two ways
 //! must give the same: one row or many, dense or compressed, one thread or all, any layout.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,16 +6,16 @@ mod common;
 
 use common::{ALL, Oracle, SplitMix, rows};
 use half::{bf16, f16};
-use shafer::{CompressedRows, Element, Logits, TransformExt};
+use shafer::{CsrRows, Element, Logits, Method, Threads};
 
 /// Around every width that a kernel treats differently.
 const SIZES: [usize; 24] = [
     1, 2, 3, 4, 5, 7, 8, 9, 10, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 255, 256, 257, 1025, 4100,
 ];
 
-/// In shorter rows, dense and compressed rows have the same bits; in longer ones of `f32`, exponentials are added in
-/// another order.
-const SAME_BITS: usize = 256;
+/// Up to this length, dense and compressed rows have the same bits; in longer `f32` rows, exponentials
+/// are added in another order.
+const SAME_BITS: usize = 32;
 
 /// Four units in the last place.
 const CLOSE: f64 = 4.0 * f32::EPSILON as f64;
@@ -38,7 +38,7 @@ fn on_the_edge(oracle: Oracle, z: &[f64], temperature: f64) -> bool {
         oracle.row(&z, temperature).iter().map(|&p| p > 0.0).collect()
     };
     match oracle {
-        Oracle::TopP { .. } | Oracle::MinP { .. } => {
+        Oracle::TopP { .. } | Oracle::MinP { .. } | Oracle::TopNSigma { .. } => {
             let step = 1e-6 * temperature;
             nudged(step) != nudged(0.0) || nudged(-step) != nudged(0.0)
         }
@@ -62,9 +62,9 @@ fn against_plain_loops<E: Element>(relative: f64, smallest: f64) {
                 let batch =
                     Logits::rows(&logits, classes).unwrap().temperature(temperature).unwrap();
                 let mut out = vec![E::default(); logits.len()];
-                oracle.transform().dense(&batch, &mut out).unwrap();
+                oracle.method().dense_into(&batch, Threads::One, &mut out).unwrap();
                 // Dense, and then the same rows compressed.
-                out.extend(oracle.transform().compressed(&batch).unwrap().to_dense());
+                out.extend(oracle.method().csr(&batch, Threads::One).unwrap().to_dense());
                 let twice = logits.chunks(classes).cycle();
                 for (row, out) in twice.zip(out.chunks(classes)) {
                     let row = wide(row);
@@ -126,35 +126,42 @@ fn same_in_every_form<E: Element>(relative: f64) {
                 if matches!(oracle, Oracle::TopK { k } if k > classes) {
                     continue;
                 }
-                let transform = oracle.transform();
+                let method = oracle.method();
                 let mut dense = vec![E::default(); logits.len()];
-                let report = transform.dense(&batch, &mut dense).unwrap();
+                let report = method.dense_into(&batch, Threads::One, &mut dense).unwrap();
 
                 let mut parallel = vec![E::default(); logits.len()];
-                let again = transform.dense(&batch.parallel(true), &mut parallel).unwrap();
+                let again = method.dense_into(&batch, Threads::All, &mut parallel).unwrap();
                 assert!(dense == parallel && report == again, "{oracle:?} on threads");
 
-                let mut compressed = CompressedRows::new();
-                let again = transform.compressed_into(&batch, &mut compressed).unwrap();
+                let mut compressed = CsrRows::new();
+                let again = method.csr_into(&batch, Threads::One, &mut compressed).unwrap();
                 assert_eq!(report, again);
-                let threads = transform.compressed(&batch.parallel(true)).unwrap();
+                let threads = method.csr(&batch, Threads::All).unwrap();
                 assert!(compressed == threads, "{oracle:?} compressed on threads");
-                assert_eq!(compressed.row_count(), count);
+                assert_eq!(compressed.rows(), count);
                 assert_eq!(compressed.classes(), classes);
 
                 let mut sizes = vec![0; count];
-                assert_eq!(transform.support_sizes(&batch, &mut sizes).unwrap(), report);
+                assert_eq!(method.sizes_into(&batch, Threads::One, &mut sizes).unwrap(), report);
+                let mut again = vec![E::default(); logits.len()];
+                let mut sizes_again = vec![0; count];
+                let threads = Threads::AtMost(2);
+                let report_again =
+                    method.dense_and_sizes_into(&batch, threads, &mut again, &mut sizes_again);
+                assert_eq!((report_again.unwrap(), &sizes_again), (report, &sizes));
+                assert!(again == dense, "{oracle:?} with sizes");
                 for (i, (indices, _)) in compressed.iter().enumerate() {
                     assert_eq!(indices.len(), sizes[i] as usize, "{oracle:?}");
                     assert!(indices.windows(2).all(|pair| pair[0] < pair[1]));
                 }
-                let relative = if classes < SAME_BITS { 0.0 } else { relative };
+                let relative = if classes <= SAME_BITS { 0.0 } else { relative };
                 let expanded = compressed.to_dense();
                 assert!(close(&expanded, &dense, relative), "{oracle:?} compressed");
 
                 // One row at a time.
                 for (row, dense) in logits.chunks(classes).zip(dense.chunks(classes)).take(20) {
-                    let alone = transform.row(row).unwrap();
+                    let alone = method.row(row).unwrap();
                     assert!(alone == dense, "{oracle:?} alone on {row:?}");
                 }
             }
@@ -177,8 +184,7 @@ fn same_in_every_form_bf16() {
     same_in_every_form::<bf16>(bf16::EPSILON.to_f64());
 }
 
-/// Long rows are compressed in blocks: wherever these end and however much is kept of them, also on threads, where
-/// there is no more room than what is kept needs.
+/// Long rows are packed in blocks: any length of the last block, and any number of kept classes.
 #[test]
 fn long_rows_of_any_length() {
     let mut rng = SplitMix(29);
@@ -187,15 +193,16 @@ fn long_rows_of_any_length() {
         Oracle::Evidential { rounds: 1 },
         Oracle::MinP { p: 0.3 },
         Oracle::MinP { p: 1e-6 },
+        Oracle::TopNSigma { n: 1.5 },
     ];
     for classes in (256..=290).chain(500..=530).chain([768, 1023, 8200]) {
         let count = 1 + 150_000 / classes;
         let logits: Vec<f32> = rows(&mut rng, count, classes);
         let batch = Logits::rows(&logits, classes).unwrap();
         for oracle in oracles {
-            let transform = oracle.transform();
-            let compressed = transform.compressed(&batch).unwrap();
-            let threads = transform.compressed(&batch.parallel(true)).unwrap();
+            let method = oracle.method();
+            let compressed = method.csr(&batch, Threads::One).unwrap();
+            let threads = method.csr(&batch, Threads::All).unwrap();
             assert!(compressed == threads, "{oracle:?}, {classes} classes, on threads");
             let expanded = compressed.to_dense();
             let pairs = logits.chunks(classes).zip(expanded.chunks(classes));
@@ -232,22 +239,22 @@ fn any_axis() {
                     .map(|flat| data[position(flat, &shape, &strides, offset)])
                     .collect();
                 for oracle in [Oracle::Evidential { rounds: 1 }, Oracle::Sparsemax] {
-                    let transform = oracle.transform();
+                    let method = oracle.method();
                     let rows = Logits::rows(&packed, classes).unwrap();
                     let mut expected = vec![0.0; size];
-                    transform.dense(&rows, &mut expected).unwrap();
-                    for input in [input, input.parallel(true)] {
+                    method.dense_into(&rows, Threads::One, &mut expected).unwrap();
+                    for threads in [Threads::One, Threads::All] {
                         let mut out = vec![0.0; size];
-                        transform.dense(&input, &mut out).unwrap();
+                        method.dense_into(&input, threads, &mut out).unwrap();
                         for row in 0..size / classes {
                             for class in 0..classes {
                                 let place = (row / inner * classes + class) * inner + row % inner;
                                 assert_eq!(out[place], expected[row * classes + class]);
                             }
                         }
-                        let (a, b) = (transform.compressed(&input), transform.compressed(&rows));
+                        let (a, b) = (method.csr(&input, threads), method.csr(&rows, Threads::One));
                         assert!(a.unwrap() == b.unwrap());
-                        gradients_agree(&*transform, &input, &rows, &out, &expected, inner);
+                        gradients_agree(method, &input, &rows, &out, &expected, inner);
                     }
                 }
             }
@@ -284,7 +291,7 @@ fn position(flat: usize, shape: &[usize], strides: &[isize], offset: usize) -> u
 }
 
 fn gradients_agree(
-    transform: &dyn shafer::Transform,
+    method: Method,
     strided: &Logits<'_, f32>,
     packed: &Logits<'_, f32>,
     p: &[f32],
@@ -297,8 +304,8 @@ fn gradients_agree(
     let upstream: Vec<f32> = (0..p.len()).map(|i| (i as f32).sin()).collect();
     let upstream_packed: Vec<f32> = (0..p.len()).map(|i| upstream[place(i)]).collect();
     let (mut a, mut b) = (vec![0.0; p.len()], vec![0.0; p.len()]);
-    transform.vjp(strided, p, &upstream, &mut a).unwrap();
-    transform.vjp(packed, p_packed, &upstream_packed, &mut b).unwrap();
+    method.vjp(strided, Threads::One, p, &upstream, &mut a).unwrap();
+    method.vjp(packed, Threads::One, p_packed, &upstream_packed, &mut b).unwrap();
     for i in 0..p.len() {
         assert_eq!(a[place(i)], b[i]);
     }
@@ -321,16 +328,18 @@ fn masks() {
                 .map(|(i, &x)| if mask[i % mask.len()] { x } else { f32::NEG_INFINITY })
                 .collect();
             for oracle in ALL {
-                let transform = oracle.transform();
+                let method = oracle.method();
                 let (mut a, mut b) = (vec![0.0; logits.len()], vec![0.0; logits.len()]);
                 let input = Logits::rows(&logits, classes).unwrap().mask(mask).unwrap();
                 let hidden = Logits::rows(&hidden, classes).unwrap();
-                transform.dense(&input, &mut a).unwrap();
-                transform.dense(&hidden, &mut b).unwrap();
+                method.dense_into(&input, Threads::One, &mut a).unwrap();
+                method.dense_into(&hidden, Threads::One, &mut b).unwrap();
                 assert!(a == b, "{oracle:?}");
-                let expected = transform.compressed(&hidden).unwrap();
-                for batch in [input, input.parallel(true), hidden.parallel(true)] {
-                    let found = transform.compressed(&batch).unwrap();
+                let expected = method.csr(&hidden, Threads::One).unwrap();
+                for (batch, threads) in
+                    [(input, Threads::One), (input, Threads::All), (hidden, Threads::All)]
+                {
+                    let found = method.csr(&batch, threads).unwrap();
                     assert!(found == expected, "{oracle:?} compressed");
                 }
             }
@@ -358,11 +367,18 @@ fn gradients_against_finite_differences() {
                 (value, p.iter().map(|&p| p > 0.0).collect())
             };
             let row = Logits::row(&logits).unwrap().temperature(temperature).unwrap();
-            let transform = oracle.transform();
+            let method = oracle.method();
             let mut p = vec![0.0; classes];
-            transform.dense(&row, &mut p).unwrap();
+            method.dense_into(&row, Threads::One, &mut p).unwrap();
             let mut gradient = vec![0.0; classes];
-            transform.vjp(&row, &p, &upstream, &mut gradient).unwrap();
+            method.vjp(&row, Threads::One, &p, &upstream, &mut gradient).unwrap();
+            // The upstream gradient of a dropped class has no effect.
+            let kept = method.csr(&row, Threads::One).unwrap();
+            let of_kept: Vec<f64> =
+                kept.indices().iter().map(|&class| upstream[class as usize]).collect();
+            let mut again = vec![f64::NAN; classes];
+            method.csr_vjp(&row, Threads::One, &kept, &of_kept, &mut again).unwrap();
+            assert_eq!(again, gradient, "{oracle:?}");
             // Powers below 1 have no finite slope at the edge: stay well inside.
             if matches!(oracle, Oracle::Entmax { .. }) && p.iter().any(|&p| p > 0.0 && p < 0.02) {
                 continue;
@@ -391,7 +407,7 @@ fn gradients_against_finite_differences() {
     assert!(checked > 10_000);
 }
 
-/// What is larger than caches is written past them, and in other pieces: the same bits.
+/// Batches larger than the caches and than a wave of blocks.
 #[test]
 fn large_batches_are_as_small_ones() {
     let (classes, count) = (1027, 8200);
@@ -402,40 +418,38 @@ fn large_batches_are_as_small_ones() {
     let batch = Logits::rows(&logits, classes).unwrap();
     // Not where a cache line begins.
     let mut out = vec![0.0; logits.len() + 1];
-    for transform in [&shafer::Evidential::default() as &dyn shafer::Transform, &shafer::Sparsemax]
-    {
+    for method in [Method::EVIDENTIAL, Method::SPARSEMAX] {
         let few = Logits::rows(&some, classes).unwrap();
         let mut expected = vec![0.0; some.len()];
-        transform.dense(&few, &mut expected).unwrap();
-        let compressed = transform.compressed(&few).unwrap();
+        method.dense_into(&few, Threads::One, &mut expected).unwrap();
+        let compressed = method.csr(&few, Threads::One).unwrap();
         let repeated = |i: usize| compressed.row(i % 200);
-        for batch in [batch, batch.parallel(true)] {
+        for threads in [Threads::One, Threads::All] {
             out.fill(7.0);
-            let report = transform.dense(&batch, &mut out[1..]).unwrap();
+            let report = method.dense_into(&batch, threads, &mut out[1..]).unwrap();
             assert_eq!((report.rows, out[0]), (count, 7.0));
             for found in out[1..].chunks(some.len()) {
                 assert!(*found == expected[..found.len()]);
             }
-            let found = transform.compressed(&batch).unwrap();
-            assert_eq!(found.row_count(), count);
+            let found = method.csr(&batch, threads).unwrap();
+            assert_eq!(found.rows(), count);
             assert!((0..count).all(|i| found.row(i) == repeated(i)));
         }
     }
-    // Rows that are a block of their own.
+    // Rows that fill a block each.
     let classes = 1 << 17;
     let long = &logits[..classes * 64];
     let batch = Logits::rows(long, classes).unwrap();
-    for transform in [&shafer::Evidential::default() as &dyn shafer::Transform, &shafer::Sparsemax]
-    {
-        let expected = transform.compressed(&batch).unwrap();
-        assert!(transform.compressed(&batch.parallel(true)).unwrap() == expected);
+    for method in [Method::EVIDENTIAL, Method::SPARSEMAX] {
+        let expected = method.csr(&batch, Threads::One).unwrap();
+        assert!(method.csr(&batch, Threads::All).unwrap() == expected);
         let out = &mut out[1..=long.len()];
-        transform.dense(&batch, out).unwrap();
+        method.dense_into(&batch, Threads::One, out).unwrap();
         assert!(close(out, &expected.to_dense(), CLOSE));
     }
 }
 
-/// What a thread does with a block depends on how much the one before kept: that must not be seen.
+/// How a block is packed depends on how much the block before kept: the result must not.
 #[test]
 fn few_and_many_kept_on_threads() {
     let (classes, block) = (1024, 32);
@@ -450,11 +464,11 @@ fn few_and_many_kept_on_threads() {
         }
     }
     let batch = Logits::rows(&logits, classes).unwrap();
-    let transform = shafer::Evidential::default();
-    let expected = transform.compressed(&batch).unwrap();
+    let method = Method::EVIDENTIAL;
+    let expected = method.csr(&batch, Threads::One).unwrap();
     let few = |row: usize| expected.row(row).unwrap().0.len() < classes / 16;
     assert!(few(0) && !few(block) && few(9 * block), "the blocks are not what they should be");
     for _ in 0..8 {
-        assert!(transform.compressed(&batch.parallel(true)).unwrap() == expected);
+        assert!(method.csr(&batch, Threads::All).unwrap() == expected);
     }
 }

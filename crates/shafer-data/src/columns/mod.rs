@@ -1,9 +1,8 @@
-//! Tables of columns: Parquet, and Arrow's files and streams.
+//! Columnar tables: Parquet, and Arrow files and streams.
 //!
-//! Rows of logits are a column of lists, all of one length, or all columns of numbers together.
-//! Both formats cut their rows into batches, in which the numbers of a column lie one after the
-//! other: what is read are these numbers, and of the rest only what it takes to know that no number
-//! is missing and no row is longer than another.
+//! The rows are a column of lists of equal length, or all numeric columns together. Both formats store rows
+//! in batches, with the values of a column contiguous. The readers here read these values, and the offsets
+//! and null maps only as far as needed to check that no value is missing and all rows have the same length.
 
 mod arrow;
 mod parquet;
@@ -23,24 +22,24 @@ use crate::raw::{Elements, byte_size};
 use crate::select::{family, implausible};
 use crate::{ArrayInfo, ArrayReader, Columns, Dtype, Error, Result, TableOptions};
 
-/// What is not damaged has fewer values in a row: a few bytes can stand for any number of them.
+/// The most values of a row. Bounds what a damaged file can claim: a few bytes can encode any number.
 const LONGEST_ROW: usize = 1 << 24;
 
 const DAMAGED: &str = "the file is damaged; copy or write it again";
 
-/// What to do about rows that are not of one length, or not complete.
+/// The hint for rows of different lengths and rows with nulls.
 const DENSE: &str = "logits are dense: write a number for every class of every row";
 
-/// A file that is open.
+/// An open file.
 trait Table {
     fn columns(&self) -> &[Column];
 
     fn rows(&self) -> usize;
 
-    /// How many values the first row of a column of lists has; 0 if it is empty or not there.
+    /// The length of the first row of a column of lists, or 0 if there is none.
     fn first_length(&self, column: usize) -> Result<usize>;
 
-    /// The rows of some columns, of which each has `length` values.
+    /// A reader of the rows of columns, each with `length` values per row.
     fn batches(self: Box<Self>, columns: Vec<usize>, length: usize) -> Box<dyn Batches>;
 }
 
@@ -54,13 +53,13 @@ struct Column {
 enum Kind {
     Numbers(Dtype),
     Lists(Dtype),
-    /// What the file calls a type that is not read.
+    /// The file's name of an unsupported type.
     Other(String),
 }
 
-/// The rows of a file, in the pieces in which it stores them.
+/// The rows of a file, in batches.
 trait Batches: Send {
-    /// The next piece, whose first row is the file's `first`.
+    /// The next batch. Its first row is row `first` of the file.
     fn next(&mut self, first: usize) -> Result<Option<Batch>>;
 }
 
@@ -69,9 +68,9 @@ struct Batch {
     columns: Vec<Box<dyn Numbers>>,
 }
 
-/// The numbers of a column of a batch, one row after the other.
+/// The values of a column in a batch.
 trait Numbers: Send {
-    /// Fills `bytes` with the next numbers, the lowest byte of each first.
+    /// Fills `bytes` with the next values, little-endian.
     fn read(&mut self, bytes: &mut [u8]) -> Result<()>;
 }
 
@@ -103,7 +102,7 @@ pub(crate) fn list_arrow(label: &str, file: File) -> Result<Vec<ArrayInfo>> {
     list(&arrow::Arrow::open(label, file)?)
 }
 
-/// What can be read: columns by their names, and rows of several columns.
+/// The arrays that can be read: single columns, and several columns together.
 fn list(table: &dyn Table) -> Result<Vec<ArrayInfo>> {
     let mut arrays = Vec::new();
     let rows = choose("", table.columns(), Purpose::Numbers, None, &TableOptions::default());
@@ -142,7 +141,7 @@ fn open(
         return Err(Error::format(&label, problem, DAMAGED));
     }
     let mut shape = vec![table.rows()];
-    // A column of numbers that was named is an array of one axis.
+    // A named numeric column is an array with one axis.
     if lists || name.is_none() {
         shape.push(length * columns.len());
     }
@@ -158,16 +157,16 @@ fn open(
     Ok(Box::new(ColumnsReader::new(&label, info, taken, batches, length)))
 }
 
-/// What is to be read.
+/// The selected columns.
 struct Choice {
     columns: Vec<usize>,
-    /// `None` if several columns make up the rows.
+    /// `None` if the rows consist of several columns.
     name: Option<String>,
     dtype: Dtype,
     lists: bool,
 }
 
-/// The positions of the columns that are not taken.
+/// The positions of the columns that are not selected.
 fn left_out(count: usize, taken: &[usize]) -> impl Iterator<Item = usize> {
     let mut left = vec![true; count];
     for &i in taken {
@@ -176,8 +175,8 @@ fn left_out(count: usize, taken: &[usize]) -> impl Iterator<Item = usize> {
     (0..count).filter(move |&i| left[i])
 }
 
-/// The column of that name; or without a name, of those that the options leave, the only one of lists,
-/// or all those of numbers.
+/// The column with this name. Without a name, of the columns that the options select, the only column of
+/// lists, or all numeric columns.
 fn choose(
     label: &str,
     columns: &[Column],
@@ -204,7 +203,7 @@ fn choose(
                 format!("`:{name}` names a column; leave it out, or --columns and --exclude");
             return Err(Error::request(label, problem));
         }
-        // Of several with that name, one that can be read.
+        // Of several columns with this name, a supported one.
         let named = || (0..columns.len()).filter(|&i| columns[i].name == name);
         let readable = |&i: &usize| !matches!(columns[i].kind, Kind::Other(_));
         let Some(found) = named().find(readable).or_else(|| named().next()) else {
@@ -275,7 +274,7 @@ fn choose(
     }
 }
 
-/// Why it is not known which columns are logits, if it is not.
+/// The reason why the logits are ambiguous, if they are.
 fn doubtful(columns: &[Column], left: &[usize], numbers: &[usize], lists: bool) -> Option<String> {
     let names: Vec<&str> = numbers.iter().map(|&i| columns[i].name.as_str()).collect();
     let found = family(&names);
@@ -291,7 +290,7 @@ fn doubtful(columns: &[Column], left: &[usize], numbers: &[usize], lists: bool) 
     if let Some(problem) = implausible(&names) {
         return Some(problem);
     }
-    // A class whose numbers are of another type would be missing.
+    // Otherwise a class with another type would be missing.
     let (stem, _) = found?;
     left.iter().find_map(|&i| {
         let Column { name, kind: Kind::Other(kind) } = &columns[i] else { return None };
@@ -326,18 +325,18 @@ fn column_label(label: &str, name: &str) -> String {
     format!("{label}:{}", shortened(name))
 }
 
-/// Where a column is in a file, for what is said about its rows.
+/// The column and batch, for error messages about rows.
 #[derive(Clone)]
 struct Place {
     label: String,
-    /// The row that the batch begins with.
+    /// The first row of the batch.
     first: usize,
-    /// The values of each row.
+    /// The values per row.
     length: usize,
 }
 
 impl Place {
-    /// The error of a value that is missing, counted from the beginning of the batch.
+    /// The error of a null value, at an index in the batch.
     fn null(&self, value: usize) -> Error {
         let row = self.first + value / self.length;
         let problem = match self.length {
@@ -347,12 +346,12 @@ impl Place {
         Error::format(&self.label, problem, DENSE)
     }
 
-    /// The error of a row of the batch that is missing as a whole.
+    /// The error of a null row of the batch.
     fn null_row(&self, row: usize) -> Error {
         Error::format(&self.label, format!("row {} is null", self.first + row), DENSE)
     }
 
-    /// The error of a row of the batch that has another length.
+    /// The error of a row of the batch with another length.
     fn ragged(&self, row: usize, found: usize) -> Error {
         let s = if found == 1 { "" } else { "s" };
         let (row, length) = (self.first + row, self.length);
@@ -360,18 +359,18 @@ impl Place {
         Error::format(&self.label, problem, DENSE)
     }
 
-    /// The error of a row of the batch that is longer than it should be.
+    /// The error of a row of the batch that is too long.
     fn overlong(&self, row: usize) -> Error {
         let (row, length) = (self.first + row, self.length);
         let problem = format!("row {row} has more values than the first, which has {length}");
         Error::format(&self.label, problem, DENSE)
     }
 
-    /// The error of reading, be it the system's or that of unpacking what was read.
+    /// The error of a failed read, by the operating system or the decompressor.
     fn unreadable(&self, error: io::Error) -> Error {
         match error.raw_os_error() {
             Some(_) => Error::io(&self.label, "read", error),
-            None => self.damaged(format!("cannot be unpacked ({error})")),
+            None => self.damaged(format!("cannot be decompressed ({error})")),
         }
     }
 

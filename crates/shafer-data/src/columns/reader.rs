@@ -1,33 +1,33 @@
-//! From the columns of batches to blocks of rows.
+//! Assembles blocks of rows from the columns of batches.
 
 use super::{Batch, Batches, DAMAGED, Numbers};
 use crate::fortran::{BUDGET, GROUP, pitch, scatter};
 use crate::values::swap_bytes;
 use crate::{ArrayInfo, ArrayReader, Columns, Error, Result, Values};
 
-/// Reads one column as it is, and several side by side.
+/// Reads one column directly, or interleaves several.
 pub(super) struct ColumnsReader {
     label: String,
     info: ArrayInfo,
     taken: Columns,
     batches: Box<dyn Batches>,
-    /// The values that a row has in each column.
+    /// The values per row and column.
     length: usize,
-    /// Elements not read yet.
+    /// The remaining elements.
     left: usize,
-    /// Rows of the batches so far.
+    /// The rows of all batches so far.
     rows: usize,
     columns: Vec<Box<dyn Numbers>>,
-    /// Values that each column of the batch still has.
+    /// The remaining values per column of the batch.
     in_batch: usize,
-    /// Rows that were put together from several columns, and how much of them was handed out.
+    /// Interleaved rows, and the number of bytes of them that were returned.
     together: Vec<u8>,
     used: usize,
     apart: Vec<u8>,
 }
 
 impl ColumnsReader {
-    /// `info` is that of all columns together, and its elements can be counted.
+    /// `info` describes all columns together. Its number of elements must not overflow.
     pub(super) fn new(
         label: &str,
         info: ArrayInfo,
@@ -51,7 +51,7 @@ impl ColumnsReader {
         }
     }
 
-    /// Goes on to the next batch, unless there is something left in this one.
+    /// Advances to the next batch if the current one is exhausted.
     fn next_batch(&mut self) -> Result<()> {
         while self.in_batch == 0 {
             let Some(Batch { rows, columns }) = self.batches.next(self.rows)? else {
@@ -65,7 +65,7 @@ impl ColumnsReader {
         Ok(())
     }
 
-    /// Puts the next rows of several columns together, of which each gives one value.
+    /// Interleaves the next rows of several columns, with one value each.
     fn next_rows(&mut self) -> Result<()> {
         let (size, count) = (self.info.dtype.size(), self.columns.len());
         let rows = (BUDGET / size / count).clamp(1, self.in_batch);

@@ -356,7 +356,7 @@ fn central(states: &mut [State]) {
     }
 }
 
-/// The state of somebody who stands still at a position.
+/// The state of a pedestrian standing still.
 fn at([x, y]: [f64; 2]) -> State {
     [x, y, 0.0, 0.0, 0.0, 0.0]
 }

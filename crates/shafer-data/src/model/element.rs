@@ -11,7 +11,7 @@ use crate::{Dtype, Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Element {
     Float(Dtype),
-    /// A type that is listed but not loaded: its name and its size in bytes.
+    /// An unsupported type, which is only listed: its name and its size in bytes.
     Other(&'static str, usize),
 }
 
@@ -50,13 +50,13 @@ pub(super) fn not_float(what: &str, name: &str, at: &At) -> Error {
     at.request(format!("{what} is of type {name}; only f16, bf16, f32 and f64 can be loaded"))
 }
 
-/// Reads `count` little-endian elements. The caller has checked that there are as many.
+/// Reads `count` little-endian elements. The caller has checked the length.
 pub(super) fn read_floats(
     mut reader: impl Read,
     dtype: Dtype,
     count: usize,
 ) -> io::Result<Vec<f32>> {
-    // In blocks, so that the bytes are not held beside the values.
+    // In blocks, so that bytes and values are not both in memory.
     const BLOCK: usize = 1 << 16;
     let mut block = vec![0; BLOCK.min(count.saturating_mul(dtype.size()))];
     let mut values = Vec::new();

@@ -1,4 +1,4 @@
-//! The linear layers of a model that may be its head.
+//! The linear layers of a model that can be its head.
 
 use std::{collections::HashMap, fmt, path::Path};
 
@@ -6,35 +6,35 @@ use super::onnx::Search;
 use super::{At, Kind, ModelFile, TensorInfo, byte_length, shown};
 use crate::{Error, Result};
 
-/// What the rows of a weight matrix stand for in its file.
+/// The layout of a weight matrix in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Orientation {
-    /// A row for each class: K x J, as `torch.nn.Linear` has it.
+    /// One row per class: K x J, the layout of `torch.nn.Linear`.
     ClassesByFeatures,
-    /// A row for each feature: J x K.
+    /// One row per feature: J x K.
     FeaturesByClasses,
 }
 
-/// A linear layer that may be the head of a model.
+/// A linear layer that can be the head of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeadCandidate {
-    /// The name of its weights.
+    /// The name of the weights.
     pub weight: String,
-    /// The name of its bias, if it has one.
+    /// The name of the bias, if there is one.
     pub bias: Option<String>,
-    /// How many features it takes: J.
+    /// The number of features, J.
     pub features: usize,
-    /// How many classes it has: K.
+    /// The number of classes, K.
     pub classes: usize,
-    /// How the weights lie in the file.
+    /// The layout of the weights in the file.
     pub orientation: Orientation,
-    /// Why it may be the head.
+    /// The reason to take it for the head.
     pub reason: String,
-    /// Why it may be none. With a doubt, it is only taken by its name.
+    /// The reason against it. A layer with one is only loaded by its name.
     pub doubt: Option<Doubt>,
 }
 
-/// Why a linear layer may be no head. Displays as what follows its name.
+/// A reason why a linear layer may not be the head. Displays as a predicate of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Doubt {
@@ -71,33 +71,33 @@ impl fmt::Display for HeadCandidate {
 /// A linear layer: the logits are `features * weights + bias`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeadWeights {
-    /// How many features it takes: J.
+    /// The number of features, J.
     pub features: usize,
-    /// How many classes it has: K.
+    /// The number of classes, K.
     pub classes: usize,
-    /// J x K, row by row, whatever the order in the file.
+    /// J x K in row-major order, whatever the layout in the file.
     pub weights: Vec<f32>,
-    /// One for each class, if the layer has a bias.
+    /// One value per class, if the layer has a bias.
     pub bias: Option<Vec<f32>>,
 }
 
-/// How to load a candidate, and how much speaks for it.
+/// How to load a candidate, and its score.
 pub(super) struct Plan {
     pub(super) candidate: HeadCandidate,
-    /// The weights are multiplied by it.
+    /// The factor of the weights.
     pub(super) alpha: f32,
-    /// The bias is multiplied by it.
+    /// The factor of the bias.
     pub(super) beta: f32,
-    /// More is better. What only has the shape of a head has none.
+    /// The score. `None` for a tensor that merely has the shape of a head.
     pub(super) strength: u8,
 }
 
-/// The layers of a model that may be its head, the likeliest first.
+/// The layers of a model that can be its head, the most likely first.
 ///
 /// In an ONNX graph these are the `Gemm`, `MatMul` and 1x1 `Conv` nodes that feed an output or a
-/// softmax. Other files have no graph: there it is weights with a bias beside them, and those with
-/// a name such as `head`, `classifier`, `fc` or `prior` come first. If there is none, the error says
-/// what the model has instead.
+/// softmax. Other files have no graph: there they are weights with a matching bias, and those with a name
+/// such as `head`, `classifier`, `fc` or `prior` come first. If there is none, the error lists what the
+/// model has instead.
 ///
 /// ```
 /// # fn main() -> shafer_data::Result<()> {
@@ -122,7 +122,7 @@ pub(super) fn search(model: &ModelFile) -> Search {
     let mut search = if let Kind::Onnx(file) = &model.kind {
         file.search(&model.tensors)
     } else {
-        // From the last, so that a stable sort leaves the later one first.
+        // In reverse, so that a stable sort puts the later one first on a tie.
         let tensors = Named::new(&model.tensors);
         let weights = model.tensors.iter().rev();
         let plans = weights.filter_map(|weight| by_name(weight, &tensors)).collect();
@@ -146,10 +146,10 @@ pub(super) fn no_head(search: &Search, at: &At) -> Error {
     ))
 }
 
-/// What to do about quantised operators.
+/// The hint for quantised operators.
 pub(super) const UNQUANTISED: &str = "export the model without quantisation";
 
-/// Tensors by their names. Of two with one name it is the first, which is also what is loaded.
+/// Tensors by name. Of duplicates the first, which is also the one that is loaded.
 pub(super) struct Named<'m>(HashMap<&'m str, &'m TensorInfo>);
 
 impl<'m> Named<'m> {
@@ -165,7 +165,7 @@ impl<'m> Named<'m> {
         self.0.get(name).copied()
     }
 
-    /// The bias that belongs to weights by its name: `a.bias` to `a.weight`.
+    /// The bias that matches weights by name: `a.bias` for `a.weight`.
     pub(super) fn bias_of(&self, weight: &str) -> Option<&'m TensorInfo> {
         self.get(&format!("{}bias", weight.strip_suffix("weight")?))
     }
@@ -175,7 +175,7 @@ fn is_float(tensor: &TensorInfo) -> bool {
     matches!(tensor.dtype.as_str(), "f16" | "bf16" | "f32" | "f64")
 }
 
-/// The two sides of a matrix, or of a convolution that looks at one place at a time.
+/// The shape of a matrix, or of a 1x1 convolution.
 pub(super) fn sides(tensor: &TensorInfo) -> Option<(usize, usize)> {
     match tensor.shape[..] {
         [rows, columns] | [rows, columns, 1, 1] if rows > 0 && columns > 0 && is_float(tensor) => {
@@ -185,8 +185,8 @@ pub(super) fn sides(tensor: &TensorInfo) -> Option<(usize, usize)> {
     }
 }
 
-/// How a weight can lie, by the length of its bias. A square matrix fits both ways: that of
-/// `torch.nn.Linear` is the likelier, and the only one for a convolution.
+/// The possible layouts of weights, given the length of the bias. Both fit a square matrix: that of
+/// `torch.nn.Linear` is more likely, and the only one for a convolution.
 fn orientation(
     weight: &TensorInfo,
     classes: usize,
@@ -210,7 +210,7 @@ fn by_name(weight: &TensorInfo, tensors: &Named<'_>) -> Option<Plan> {
     }
     let strength = strength(&weight.name);
     let bias = tensors.bias_of(&weight.name);
-    // Without a bias it takes a telling name: embeddings are matrices too.
+    // Without a bias, only by name: embeddings are matrices, too.
     if bias.is_none() && strength == 0 {
         return None;
     }
@@ -225,8 +225,8 @@ fn by_name(weight: &TensorInfo, tensors: &Named<'_>) -> Option<Plan> {
     Some(Plan { candidate, strength, ..plan })
 }
 
-/// Weights and their bias as a head, or why they are none. Without an orientation, the length of
-/// the bias tells it, and a square matrix or one without a bias is as `torch.nn.Linear` has it.
+/// A head of weights and a bias, or the reason why they cannot be one. Without an orientation, the length of
+/// the bias decides. A square matrix, or one without a bias, has the layout of `torch.nn.Linear`.
 pub(super) fn plan(
     weight: &TensorInfo,
     bias: Option<&TensorInfo>,
@@ -281,7 +281,7 @@ pub(super) fn plan(
     })
 }
 
-/// How many numbers a vector has, whatever axes of length 1 are beside it.
+/// The length of a vector, ignoring axes of length 1.
 pub(super) fn length(bias: &TensorInfo) -> Option<usize> {
     let vector = bias.shape.iter().filter(|&&n| n != 1).count() <= 1;
     let count = byte_length(&bias.shape, 1).filter(|_| vector && is_float(bias))?;
@@ -292,7 +292,7 @@ fn is_weight(name: &str) -> bool {
     name == "weight" || name.ends_with(".weight")
 }
 
-/// The layer of a weight, and its number in a sequence of layers: `a`, 6 of `a.6.weight`.
+/// The module of a weight, and its index in a sequence of layers: `a` and 6 for `a.6.weight`.
 pub(super) fn layer(weight: &str) -> (&str, Option<u32>) {
     let layer = weight.strip_suffix("weight").unwrap_or(weight);
     let layer = layer.strip_suffix('.').unwrap_or(layer);
@@ -303,9 +303,9 @@ pub(super) fn layer(weight: &str) -> (&str, Option<u32>) {
     }
 }
 
-/// How much the name of a weight says that it is a head.
+/// The score of the name of a weight as that of a head.
 fn strength(weight: &str) -> u8 {
-    // The layer itself must be called so: inside a block named `output` lie all kinds of layers.
+    // Only the name of the layer itself counts: a block named `output` contains all kinds of layers.
     let name = layer(weight).0.rsplit('.').next().unwrap_or("").to_ascii_lowercase();
     let has = |word: &str| {
         name.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))

@@ -1,4 +1,4 @@
-//! Model files: which tensors they hold, one of them at a time, and their last linear layer.
+//! Model files: their tensors, and their last linear layer.
 
 mod element;
 mod heads;
@@ -19,11 +19,11 @@ use crate::{Error, Result};
 /// A tensor in a model file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The type of its elements, such as `f32`, `bf16` or `i64`.
+    /// The element type, such as `f32`, `bf16` or `i64`.
     pub dtype: String,
-    /// Its shape. A scalar has none.
+    /// The shape. It is empty for a scalar.
     pub shape: Vec<usize>,
 }
 
@@ -33,10 +33,10 @@ impl fmt::Display for TensorInfo {
     }
 }
 
-/// A model file: `.safetensors`, `.onnx`, or what `torch.save` writes: `.pt`, `.pth`, `.bin` and `.ckpt`.
+/// A model file: `.safetensors`, `.onnx`, or a file of `torch.save`: `.pt`, `.pth`, `.bin` and `.ckpt`.
 ///
-/// Opening it reads what describes the tensors, and never runs anything that the file asks for.
-/// Sizes are checked against the length of the file before memory is taken for them.
+/// Opening a file reads the descriptions of the tensors, and never executes code in it. Sizes are checked
+/// against the length of the file before memory is allocated.
 ///
 /// ```
 /// # fn main() -> shafer_data::Result<()> {
@@ -63,12 +63,12 @@ enum Kind {
 }
 
 impl ModelFile {
-    /// Opens a file. Its ending says which kind it is.
+    /// Opens a file. The extension decides the format.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let at = At(path.display().to_string());
         let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-        // Before the file is opened: a directory can be opened too.
+        // Checked first: opening a directory can succeed.
         let open = || -> Result<(File, u64)> {
             let data = std::fs::metadata(path).map_err(|e| at.io("open", e))?;
             if !data.is_file() {
@@ -98,7 +98,7 @@ impl ModelFile {
                 (Kind::Onnx(file), tensors)
             }
             _ => {
-                // A path that is wrong in both ways is told that it does not exist first.
+                // A missing file is reported before an unknown extension.
                 open()?;
                 return Err(at.request(
                     "cannot tell what kind of model it is; \
@@ -114,9 +114,9 @@ impl ModelFile {
         &self.tensors
     }
 
-    /// The values of one tensor in C order, whatever its strides in the file.
+    /// The values of a tensor in C order, whatever its strides in the file.
     ///
-    /// Floats of other widths are converted; other types are refused.
+    /// Floats of other widths are converted. Other types are an error.
     pub fn load(&mut self, name: &str) -> Result<Vec<f32>> {
         let Some(index) = self.tensors.iter().position(|t| t.name == name) else {
             return Err(self.at.request(format!("no tensor is named `{}`", shown(name))));
@@ -155,7 +155,7 @@ impl At {
         Error::Request { file: self.0.clone(), problem: problem.into() }
     }
 
-    /// Reading failed inside a file whose length said that it would not.
+    /// The error of a failed read within the length of the file.
     fn read(&self, what: &str, source: io::Error) -> Error {
         if source.kind() == io::ErrorKind::UnexpectedEof {
             self.format(format!("{what} ends early"), TRUNCATED)
@@ -167,7 +167,7 @@ impl At {
 
 const TRUNCATED: &str = "the file is truncated or broken; copy or download it again";
 
-/// A name out of a file as it goes into a message: one line, and not without end.
+/// A name from a file, escaped and shortened for a message.
 fn shown(name: &str) -> String {
     let mut chars = name.chars();
     let mut shown: String = chars.by_ref().take(80).flat_map(char::escape_debug).collect();
@@ -181,10 +181,10 @@ fn tensor_info(name: String, element: Element, shape: Vec<usize>) -> TensorInfo 
     TensorInfo { name, dtype: element.name().to_owned(), shape }
 }
 
-/// The product of a shape and the size of its elements, unless it is more than 2^63.
+/// The size of a tensor in bytes, or `None` if it exceeds 2^63.
 fn byte_length(shape: &[usize], element_size: usize) -> Option<u64> {
     let mut bytes = element_size as u64;
-    // Zero times too much is zero: a tensor without elements has no size whatever its other axes.
+    // An axis of length 0 makes the size 0 even if the other axes overflow.
     if shape.contains(&0) {
         return Some(0);
     }

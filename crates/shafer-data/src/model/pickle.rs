@@ -1,44 +1,43 @@
-//! Pickles as data.
+//! Reads pickles without executing them.
 //!
-//! A pickle is a program for a stack machine, and Python's machine can be asked to call anything.
-//! This one calls nothing: it knows the handful of things that `torch.save` asks for and builds
-//! values for them; whatever else is asked for becomes a value that says so. Values live in one
-//! list and refer to each other by their place in it, so that neither depth nor cycles in a file
-//! become depth or cycles in memory.
+//! A pickle is a program for a stack machine, and in Python it can call any function. This machine calls
+//! nothing: it builds values for the few calls that `torch.save` writes, and opaque values for all others.
+//! Values are stored in an arena and refer to each other by index, so that nesting and cycles in a file
+//! cause neither recursion nor reference cycles.
 
 use std::{collections::HashMap, ops::Range};
 
 use super::shown;
 
-/// The machine stops here. A checkpoint of a large language model takes some 10^5 steps.
+/// The most steps. A checkpoint of a large language model takes about 10^5.
 pub(super) const MAX_STEPS: usize = 4_000_000;
 pub(super) const MAX_VALUES: usize = 1_000_000;
 
-/// The place of a value in the list.
+/// The index of a value in the arena.
 pub(super) type Id = u32;
 
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Int(i64),
-    /// A place in the pickle.
+    /// A byte range of the pickle.
     Text(Range<usize>),
     Sequence(Vec<Id>),
     Dict(Vec<(Id, Id)>),
-    /// Something that is imported: both are places in the pickle.
+    /// An import: the byte ranges of module and name.
     Global(Range<usize>, Range<usize>),
-    /// What `persistent_load` would return.
+    /// The result of `persistent_load`.
     Persistent(Id),
-    /// What a call would return, with the state that it was given later.
+    /// The result of a call, with the state that was set later.
     Called {
         function: Id,
         arguments: Id,
         state: Option<Id>,
     },
-    /// `None`, a truth value, a fraction, bytes or a set: no tensor is made of them.
+    /// `None`, a boolean, a float, bytes or a set, which no tensor needs.
     Opaque,
 }
 
-/// What a pickle builds.
+/// The values of a pickle.
 #[derive(Debug)]
 pub(super) struct Tree<'p> {
     pickle: &'p [u8],
@@ -55,7 +54,7 @@ impl<'p> Tree<'p> {
         &self.values[id as usize]
     }
 
-    /// The text of a value. Python writes UTF-8; anything else is no name.
+    /// The text of a value, if it is valid UTF-8.
     pub(super) fn text(&self, id: Id) -> Option<&'p str> {
         match self.get(id) {
             Value::Text(range) => std::str::from_utf8(&self.pickle[range.clone()]).ok(),
@@ -89,7 +88,7 @@ impl<'p> Tree<'p> {
     }
 }
 
-/// Runs the machine. The error says what is wrong with the pickle.
+/// Runs the machine.
 pub(super) fn read(pickle: &[u8]) -> Result<Tree<'_>, String> {
     let mut machine = Machine {
         pickle,
@@ -109,7 +108,7 @@ struct Machine<'p> {
     values: Vec<Value>,
     stack: Vec<Id>,
     marks: Vec<usize>,
-    /// A map, since the numbers of a hostile pickle need not be dense.
+    /// A map: a hostile pickle can use sparse keys.
     memo: HashMap<u32, Id>,
 }
 
@@ -131,7 +130,7 @@ impl Machine<'_> {
     #[expect(clippy::too_many_lines, reason = "a table: one line or two for each code")]
     fn step(&mut self, code: u8, start: usize) -> Step<()> {
         match code {
-            // PROTO, FRAME: nothing to do.
+            // PROTO, FRAME: ignored.
             0x80 => {
                 let [protocol] = self.bytes()?;
                 if !(2..=5).contains(&protocol) {
@@ -165,7 +164,7 @@ impl Machine<'_> {
                 let _: [u8; 8] = self.bytes()?;
                 self.push(Value::Opaque)?;
             }
-            // Texts, and the strings of Python 2, which may be names.
+            // Text, and strings of Python 2, which can be names.
             b'X' | b'T' => {
                 let n = self.length4()?;
                 self.push_text(n)?;
@@ -211,7 +210,7 @@ impl Machine<'_> {
                 let items = self.pop_many(n)?;
                 self.push(Value::Sequence(items))?;
             }
-            // Sets: no tensor is in them, so that nothing is added to them either.
+            // Sets, which stay empty: they contain no tensors.
             0x91 => {
                 self.pop_mark()?;
                 self.push(Value::Opaque)?;
@@ -263,7 +262,7 @@ impl Machine<'_> {
                 let n = u32::from_le_bytes(self.bytes()?);
                 self.recall(n)?;
             }
-            // Imports and calls: only written down.
+            // Imports and calls: recorded, not executed.
             b'c' => {
                 let module = self.line()?;
                 let name = self.line()?;
@@ -274,7 +273,7 @@ impl Machine<'_> {
                 let (Value::Text(module), Value::Text(name)) =
                     (self.value(items[0]).clone(), self.value(items[1]).clone())
                 else {
-                    return Err("the pickle imports what is no name".to_owned());
+                    return Err("the pickle imports a value that is not a name".to_owned());
                 };
                 self.push(Value::Global(module, name))?;
             }
@@ -289,7 +288,7 @@ impl Machine<'_> {
             b'b' => {
                 let state = self.pop()?;
                 let top = self.top()?;
-                // An ordered dictionary may have attributes too: they hold no tensors.
+                // The attributes of an ordered dictionary contain no tensors.
                 if let Value::Called { state: place, .. } = self.value_mut(top) {
                     *place = Some(state);
                 }
@@ -308,12 +307,11 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Writes a call down. Two kinds are not written down as they are: an ordered dictionary is a
-    /// dictionary; and what can only be meant to do harm ends the reading with its name. That is
-    /// for the reader of the message: nothing is called either way.
+    /// Records a call. An ordered dictionary becomes a dictionary. A call that can only be malicious is an error
+    /// with its name, to inform the user: no call is executed either way.
     fn call(&mut self, function: Id, arguments: Id) -> Step<()> {
         let Value::Global(module, name) = self.value(function) else {
-            return Err("the pickle calls what is no function".to_owned());
+            return Err("the pickle calls a value that is not a function".to_owned());
         };
         let module = String::from_utf8_lossy(&self.pickle[module.clone()]);
         let name = String::from_utf8_lossy(&self.pickle[name.clone()]);
@@ -325,7 +323,7 @@ impl Machine<'_> {
             ));
         }
         if module == "collections" && matches!(&*name, "OrderedDict" | "defaultdict") {
-            // Protocols before 2 pass the items as a list; torch has never written those.
+            // Protocols before 2 pass the items as a list. torch has never used those.
             return self.push(Value::Dict(Vec::new()));
         }
         self.push(Value::Called { function, arguments, state: None })
@@ -336,7 +334,7 @@ impl Machine<'_> {
         match self.value_mut(top) {
             Value::Sequence(list) => list.extend_from_slice(items),
             Value::Called { .. } | Value::Opaque => {}
-            _ => return Err("the pickle appends to what is no list".to_owned()),
+            _ => return Err("the pickle appends to a value that is not a list".to_owned()),
         }
         Ok(())
     }
@@ -347,7 +345,7 @@ impl Machine<'_> {
         match self.value_mut(top) {
             Value::Dict(dict) => dict.extend(pairs),
             Value::Called { .. } | Value::Opaque => {}
-            _ => return Err("the pickle sets items of what is no dictionary".to_owned()),
+            _ => return Err("the pickle sets items of a value that is not a dictionary".to_owned()),
         }
         Ok(())
     }
@@ -374,7 +372,7 @@ impl Machine<'_> {
         self.push(Value::Text(range))
     }
 
-    /// What lies on the stack above the last mark may be taken; what lies below may not.
+    /// The height of the stack at the last mark. Values below it must not be popped.
     fn floor(&self) -> usize {
         self.marks.last().copied().unwrap_or(0)
     }
@@ -406,7 +404,7 @@ impl Machine<'_> {
 
     fn put(&mut self, key: u32) -> Step<()> {
         let top = self.top()?;
-        // As many as there are values is as many as a pickle can want.
+        // Bounded by the number of values.
         if self.memo.len() == MAX_VALUES && !self.memo.contains_key(&key) {
             return Err(format!("the pickle remembers more than {MAX_VALUES} values"));
         }
@@ -444,11 +442,11 @@ impl Machine<'_> {
     }
 
     fn length8(&mut self) -> Step<usize> {
-        // On a narrower machine the length is too much anyway.
+        // On 32-bit machines a longer length is an error anyway.
         Ok(usize::try_from(u64::from_le_bytes(self.bytes()?)).unwrap_or(usize::MAX))
     }
 
-    /// Up to the end of a line.
+    /// The rest of a line.
     fn line(&mut self) -> Step<Range<usize>> {
         let rest = &self.pickle[self.position..];
         let length = rest.iter().position(|&b| b == b'\n').ok_or("the pickle ends early")?;
@@ -468,7 +466,7 @@ fn pairs(items: &[Id]) -> Step<Vec<(Id, Id)>> {
     Ok(pairs.iter().map(|&[key, value]| (key, value)).collect())
 }
 
-/// A number of any width, little-endian in two's complement.
+/// An integer of any width, little-endian in two's complement.
 fn long(bytes: &[u8]) -> Value {
     if bytes.len() > 8 {
         return Value::Opaque;
@@ -487,7 +485,7 @@ fn hostile(module: &str, name: &str) -> bool {
         | "multiprocessing" | "pickle" | "urllib" | "requests" | "httplib" | "http"
         | "commands" | "platform" | "pip" | "marshal" | "types" => true,
         "builtins" | "__builtin__" => {
-            // Those that build values, and no more.
+            // The opcodes that build values.
             !matches!(
                 name,
                 "set"

@@ -1,5 +1,5 @@
-//! What `torch.save` writes since version 1.6: a zip archive with a pickle that describes the
-//! tensors (`data.pkl`), and one member for each storage (`data/0`, `data/1`, ...).
+//! The format of `torch.save` since version 1.6: a zip archive with a pickle that describes the tensors
+//! (`data.pkl`), and one member per storage (`data/0`, `data/1`, ...).
 
 use std::{
     collections::HashSet,
@@ -22,19 +22,19 @@ use super::{
 use crate::array::MAX_RANK;
 use crate::{Error, Result};
 
-/// Pickles of the largest checkpoints have a few megabytes.
+/// The longest pickle. Those of the largest checkpoints have a few megabytes.
 const MAX_PICKLE: u64 = 64 << 20;
 const MAX_DEPTH: usize = 64;
 const MAX_TENSORS: usize = 200_000;
 const MAX_NAME: usize = 1024;
-/// Of the names, the storages and the shapes of all tensors. A pickle of some kilobytes can have one
-/// tensor under any number of long names.
+/// The limit of the bytes of all names, storages and shapes. A small pickle can have one tensor under any
+/// number of long names.
 const MAX_DESCRIPTIONS: usize = 64 << 20;
 
 const RESAVE: &str =
     "save the weights again: torch.save(model.state_dict(), PATH), or as safetensors";
 
-/// The first bytes of a file written before version 1.6: a pickle of a number of theirs.
+/// The first bytes of a file written before version 1.6: a pickled magic number.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
 pub(super) struct Pytorch {
@@ -44,15 +44,15 @@ pub(super) struct Pytorch {
 
 struct Archive {
     zip: ZipArchive<BufReader<File>>,
-    /// Of the file.
+    /// The label of the file.
     length: u64,
-    /// The folder of all members, with its slash.
+    /// The folder of all members, with a trailing slash.
     folder: String,
-    /// Whether members have checksums. `torch.save` can leave them out, and then it writes wrong ones.
+    /// Whether members have valid checksums. `torch.save` can omit them, and then writes wrong ones.
     checked: bool,
 }
 
-/// A tensor: how its elements lie in a storage.
+/// A tensor: a strided view of a storage.
 struct View {
     element: Element,
     key: String,
@@ -147,7 +147,7 @@ impl Pytorch {
                 TRUNCATED,
             ));
         }
-        // A view may repeat elements without end, so its size is not bounded by its storage's.
+        // A view can repeat elements, so its size is not bounded by that of its storage.
         if elements as u64 > held {
             return Err(at.request(format!(
                 "{what} is expanded: it repeats the elements of its storage; \
@@ -215,7 +215,7 @@ impl Archive {
     }
 }
 
-/// Reads what is left of a member: its checksum is compared at the end.
+/// Reads the rest of a member, which verifies its checksum.
 fn to_end(member: &mut impl Read) -> io::Result<()> {
     io::copy(member, &mut io::sink()).map(drop)
 }
@@ -228,7 +228,7 @@ fn zip_error(error: ZipError, at: &At) -> Error {
 }
 
 impl View {
-    /// How many elements it has, and how many of the storage lie from its first to its last.
+    /// The number of elements, and the length of their span in the storage.
     fn extent(&self) -> Option<(usize, usize)> {
         if self.shape.contains(&0) {
             return Some((0, 0));
@@ -251,14 +251,14 @@ impl View {
         })
     }
 
-    /// The elements in C order, out of those from its first to its last.
+    /// The elements in C order, from the span of the storage.
     fn gather(&self, values: &[f32], elements: usize) -> Vec<f32> {
         let mut gathered = Vec::with_capacity(elements);
         let mut index = vec![0; self.shape.len()];
         let mut place = 0;
         loop {
             gathered.push(values[place]);
-            // Count up, the last axis fastest.
+            // Increments the index, the last axis fastest.
             let mut axis = self.shape.len();
             loop {
                 if axis == 0 {
@@ -283,14 +283,14 @@ struct Walk<'t> {
     visits: usize,
     names: HashSet<String>,
     found: Vec<(String, View)>,
-    /// Of the descriptions of what was found.
+    /// The bytes of the descriptions so far.
     bytes: usize,
-    /// The first thing that we could not look into.
+    /// The first object of an unknown class.
     opaque: Option<String>,
 }
 
 impl Walk<'_> {
-    /// What training scripts wrap a state dictionary in: these names are left away.
+    /// Keys under which training scripts store a state dictionary. They are dropped from names.
     const WRAPPERS: [&'static str; 5] =
         ["state_dict", "model_state_dict", "model", "module", "net"];
 
@@ -326,7 +326,7 @@ impl Walk<'_> {
         if depth > MAX_DEPTH {
             return Err(format!("the pickle nests values more than {MAX_DEPTH} deep"));
         }
-        // Values may be shared, so that there are more paths than values.
+        // Values can be shared, so there can be more paths than values.
         self.visits += 1;
         if self.visits > pickle::MAX_VALUES {
             return Err("the pickle repeats its values too often".to_owned());
@@ -372,7 +372,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// An object of a class we do not know, such as a whole module: what it consists of.
+    /// The parts of an object of an unknown class, such as a module.
     fn object(
         &mut self,
         state: Id,
@@ -388,7 +388,7 @@ impl Walk<'_> {
         if !items.iter().any(|&(key, _)| part(key)) {
             return self.visit(state, name, depth + 1);
         }
-        // The rest of a module are flags, hooks, and references back to other modules.
+        // The rest of a module is flags, hooks and references to other modules.
         for &(key, value) in items {
             if part(key) {
                 self.visit(value, name, depth + 1)?;
@@ -408,7 +408,7 @@ impl Walk<'_> {
         match (tree.text(key), tree.int(key)) {
             (Some(key), _) => self.named(key, value, name, depth),
             (_, Some(key)) => self.named(&key.to_string(), value, name, depth),
-            // A key that is neither has no name to be called by.
+            // Other keys have no name.
             _ => Ok(()),
         }
     }
@@ -441,7 +441,7 @@ impl Walk<'_> {
         if self.bytes > MAX_DESCRIPTIONS {
             return Err(format!("the pickle has more than {MAX_DESCRIPTIONS} bytes of names"));
         }
-        // A name that is taken is that of a shared tensor or of another wrapper's: the first stays.
+        // A duplicate name is a shared tensor, or that of another wrapper. The first is kept.
         if self.names.insert(name.to_owned()) {
             self.found.push((name.to_owned(), view));
         }
@@ -487,7 +487,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The arguments of `_rebuild_tensor_v2`: storage, offset, size, strides and what we ignore.
+    /// The arguments of `_rebuild_tensor_v2`: storage, offset, size, strides and some that are ignored.
     /// The third version has an argument for the type, and storages that have none.
     fn view(&self, arguments: Id, dtype: Option<usize>) -> std::result::Result<View, String> {
         let unclear = || "is not described as torch.save describes tensors".to_owned();
@@ -534,7 +534,7 @@ impl Walk<'_> {
         if shape.len() != strides.len() {
             return Err(unclear());
         }
-        // An axis of one element is never stepped along, so that its stride may be anything.
+        // The stride of an axis of length 1 is irrelevant.
         for (stride, _) in strides.iter_mut().zip(&shape).filter(|&(_, &n)| n == 1) {
             *stride = 0;
         }
@@ -552,7 +552,7 @@ impl Walk<'_> {
             .extent()
             .and_then(|(_, span)| span.checked_add(offset))
             .is_some_and(|end| end <= count);
-        // A tensor without elements may lie anywhere.
+        // The offset of an empty tensor is irrelevant.
         if fits || view.shape.contains(&0) {
             Ok(view)
         } else {
@@ -563,7 +563,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A tuple of numbers, which may be a `torch.Size`.
+    /// A tuple of integers, or a `torch.Size`.
     fn size(&self, id: Id) -> Option<&[Id]> {
         match self.tree.get(id) {
             Value::Sequence(items) => Some(items),
@@ -578,7 +578,7 @@ impl Walk<'_> {
 }
 
 enum TensorCall {
-    /// Builds a tensor of a storage; `dtype` is the place of the type among the arguments.
+    /// Builds a tensor from a storage. `dtype` is the position of the type in the arguments.
     Rebuild {
         dtype: Option<usize>,
     },
@@ -587,7 +587,7 @@ enum TensorCall {
     Subclass,
 }
 
-/// The elements of a class of storages, or of a type.
+/// The element type of a storage class or a dtype.
 fn element(name: &str) -> Option<Element> {
     Some(match name {
         "FloatStorage" | "float32" => Element::F32,

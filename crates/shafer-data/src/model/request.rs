@@ -1,4 +1,4 @@
-//! Which layer of a model is loaded, and how.
+//! Loads the head of a model.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::{Error, Result};
 
 /// Loads the head of a model.
 ///
-/// `name` is that of its weights, such as `prior.weight`, or of its layer, such as `prior`. Without
-/// it, there must be one that is clearly meant; otherwise the error lists those that may be.
+/// `name` is the name of its weights, such as `prior.weight`, or of its layer, such as `prior`. Without a
+/// name, the head must be unambiguous: otherwise the error lists the candidates.
 ///
 /// ```
 /// # fn main() -> shafer_data::Result<()> {
@@ -29,7 +29,7 @@ pub fn load_head(path: impl AsRef<Path>, name: Option<&str>) -> Result<HeadWeigh
     HeadRequest { name, ..HeadRequest::default() }.load(path)
 }
 
-/// Which layer is wanted, and what is known of it that its file does not say.
+/// The layer to load, and properties of it that the file does not specify.
 ///
 /// ```
 /// use shafer_data::{BiasChoice, HeadRequest, Orientation};
@@ -48,23 +48,23 @@ pub fn load_head(path: impl AsRef<Path>, name: Option<&str>) -> Result<HeadWeigh
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadRequest<'r> {
-    /// The name of its weights or of its layer. Without it, there must be one that is clearly meant.
+    /// The name of the weights or of the layer. Without it, the head must be unambiguous.
     pub name: Option<&'r str>,
-    /// How its weights lie, instead of what the graph or the bias tells.
+    /// The layout of the weights. Overrides that of the graph or the bias.
     pub orientation: Option<Orientation>,
-    /// Its bias.
+    /// The bias.
     pub bias: BiasChoice<'r>,
 }
 
 /// The bias of a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BiasChoice<'r> {
-    /// That of the graph, or the tensor that belongs to the weights by its name.
+    /// The bias in the graph, or the tensor that matches the weights by name.
     #[default]
     Known,
-    /// None, whatever the file says.
+    /// No bias, whatever the file has.
     None,
-    /// The tensor of this name.
+    /// The tensor with this name.
     Tensor(&'r str),
 }
 
@@ -92,7 +92,7 @@ impl HeadRequest<'_> {
         .map_err(|problem| model.at.request(problem))
     }
 
-    /// From a file that has tensors only.
+    /// Loads a layer of a file without a graph.
     fn by_names(&self, model: &ModelFile) -> Result<Plan> {
         let tensors = Named::new(&model.tensors);
         let name = match self.name {
@@ -108,7 +108,7 @@ impl HeadRequest<'_> {
             .map_err(|problem| model.at.request(problem))
     }
 
-    /// The bias that is wanted, if another than the known one may be.
+    /// The requested bias, if it replaces the known one.
     fn bias<'m>(
         &self,
         known: Option<&'m TensorInfo>,
@@ -124,7 +124,7 @@ impl HeadRequest<'_> {
         }
     }
 
-    /// A layer as its graph has it, but for what was said of it.
+    /// A layer of a graph, with the properties of the request.
     fn adjusted(&self, known: Plan, tensors: &Named<'_>) -> std::result::Result<Plan, String> {
         let HeadCandidate { weight, bias, orientation, .. } = &known.candidate;
         let (keeps_bias, keeps_orientation) =
@@ -133,7 +133,7 @@ impl HeadRequest<'_> {
             return Ok(known);
         };
         let bias = self.bias(bias.as_deref().and_then(|bias| tensors.get(bias)), tensors)?;
-        // One number for all classes fits either way.
+        // A scalar bias fits both layouts.
         let single = bias.filter(|bias| keeps_bias && length(bias) == Some(1));
         let orientation = self.orientation.unwrap_or(*orientation);
         let mut new = plan(weight, bias.filter(|_| single.is_none()), Some(orientation))?;
@@ -144,7 +144,7 @@ impl HeadRequest<'_> {
         Ok(Plan { alpha: known.alpha, beta, ..new })
     }
 
-    /// Weights whose use the graph does not tell: everything must be said.
+    /// Weights whose use the graph does not show: the request must specify everything.
     fn by_hand(
         &self,
         why: &Obstacle,
@@ -154,7 +154,7 @@ impl HeadRequest<'_> {
         if why.quantised {
             return Err(format!("{}; {UNQUANTISED}", why.problem));
         }
-        // What is no matrix cannot be helped.
+        // A tensor that is not a matrix cannot be a head.
         plan(weight, None, None)?;
         let bias = self.bias(None, tensors)?;
         let is_square = sides(weight).is_some_and(|(rows, columns)| rows == columns);
@@ -181,7 +181,7 @@ fn no_tensor(name: &str, model: &ModelFile) -> Error {
     model.at.request(problem)
 }
 
-/// The one that is clearly meant.
+/// The unambiguous candidate.
 fn choose(mut search: Search, at: &At) -> Result<Plan> {
     let plans = &search.plans;
     let Some(first) = plans.first() else { return Err(no_head(&search, at)) };
@@ -214,8 +214,7 @@ fn choose(mut search: Search, at: &At) -> Result<Plan> {
     Ok(search.plans.swap_remove(chosen))
 }
 
-/// Layers that are numbered in one sequence, each taking what the one before it gives: the last
-/// gives the result.
+/// The last layer of a numbered sequence in which each takes the output of the one before.
 fn last_of_sequence(plans: &[Plan]) -> Option<usize> {
     let mut numbered = Vec::with_capacity(plans.len());
     for (i, plan) in plans.iter().enumerate() {
@@ -233,7 +232,7 @@ fn last_of_sequence(plans: &[Plan]) -> Option<usize> {
     if chained { numbered.last().map(|&(_, i)| i) } else { None }
 }
 
-/// Candidates in a message: not more than a line can take.
+/// A list of candidates for a message, shortened if it is long.
 fn list(plans: &[Plan]) -> String {
     const SHOWN: usize = 8;
     let mut shown: Vec<_> =
@@ -260,7 +259,7 @@ fn load(model: &mut ModelFile, plan: &Plan) -> Result<HeadWeights> {
         None => None,
         Some(name) => {
             let mut bias = model.load(name)?;
-            // A graph may add one number to all classes, of which there are no more than weights.
+            // A scalar bias is repeated for all classes, of which there are no more than weights.
             if let [value] = bias[..] {
                 bias.resize(classes, value);
             }

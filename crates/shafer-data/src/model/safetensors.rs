@@ -1,4 +1,4 @@
-//! `.safetensors` as a model: its header is read as that of any other such file.
+//! Tensors of `.safetensors` files.
 
 use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom};

@@ -1,8 +1,8 @@
-//! The columns of sparse rows, waiting on the disk until the values before them are complete.
+//! Temporary storage of column indices, which follow all values in the output file.
 //!
-//! Half of all classes kept are as many bytes of columns as there are of logits, and they would be written
-//! twice. A bit for each class is a thirty-second of that. So a block of rows waits as bits where that is
-//! shorter, and as it is otherwise.
+//! The indices are written twice: to a temporary file and to the output. A bitmap takes one bit per class
+//! instead of 32 per kept class, so a block is stored as bitmaps where they are shorter, and as indices
+//! otherwise.
 
 use std::io::{self, Write};
 
@@ -11,27 +11,27 @@ use crate::Result;
 use crate::atomic::Spill;
 use crate::raw::fill;
 
-/// Columns in the order of their rows.
+/// Column indices in the order of their rows.
 #[derive(Debug)]
 pub(super) struct Columns {
     spill: Spill,
     classes: usize,
     blocks: Vec<Block>,
     words: Vec<u64>,
-    /// Of one row, a byte for each bit of its words: 0 between rows.
+    /// A byte per bit of a row's bitmap: all 0 between rows.
     marks: Vec<u8>,
 }
 
-/// How a block of rows waits.
+/// The encoding of a block of rows.
 #[derive(Clone, Copy, Debug)]
 enum Block {
-    /// So many rows, a bit for each class.
+    /// Bitmaps of this many rows.
     Bits(usize),
-    /// So many columns.
+    /// This many indices.
     Listed(usize),
 }
 
-/// How many columns are taken back at a time, more or less.
+/// The approximate number of indices to decode at a time.
 const AT_ONCE: usize = 1 << 17;
 
 impl Columns {
@@ -41,12 +41,12 @@ impl Columns {
         Ok(Self { spill: file.spill()?, classes, blocks, words, marks })
     }
 
-    /// The words that a row of bits has.
+    /// The words of a bitmap.
     fn words_a_row(&self) -> usize {
         self.classes.div_ceil(64)
     }
 
-    /// Puts the columns of more rows behind the others. All are below the number of classes.
+    /// Appends the indices of rows. All must be less than the number of classes.
     pub(super) fn put(&mut self, indptr: &[usize], indices: &[u32]) -> io::Result<()> {
         let rows = indptr.len() - 1;
         let shorter = rows * self.words_a_row() * 2 < indices.len();
@@ -59,19 +59,19 @@ impl Columns {
         }
     }
 
-    /// False if bits would not tell the order of the columns, or how often one is there.
+    /// Computes the bitmaps of rows. Returns false if the indices of a row are not strictly increasing.
     fn set_bits(&mut self, indptr: &[usize], indices: &[u32]) -> bool {
         let words_a_row = self.words_a_row();
         self.words.clear();
         self.words.resize((indptr.len() - 1) * words_a_row, 0);
         for (ends, words) in indptr.windows(2).zip(self.words.chunks_exact_mut(words_a_row)) {
             let row = &indices[ends[0]..ends[1]];
-            // All of them are looked at, since a loop without a way out runs on many at once.
+            // No early exit, so that the loop vectorises.
             let next = row.get(1..).unwrap_or_default();
             if row.iter().zip(next).filter(|(a, b)| a >= b).count() > 0 {
                 return false;
             }
-            // A byte for each class first: to set a bit is to read what was just written.
+            // Sets bytes first, and packs them later: setting bits would depend on the previous store.
             for &column in row {
                 self.marks[column as usize] = 1;
             }
@@ -84,7 +84,7 @@ impl Columns {
         true
     }
 
-    /// Takes all of them back, some at a time.
+    /// Decodes all indices, in blocks.
     pub(super) fn take(&mut self, mut put: impl FnMut(&[u32]) -> io::Result<()>) -> io::Result<()> {
         let words_a_row = self.words_a_row();
         let rows_at_once = (AT_ONCE / self.classes).max(1);
@@ -127,12 +127,12 @@ impl Columns {
     }
 }
 
-/// Eight bytes, each 0 or 1, as the bits of one: the multiplication moves byte `i` to bit `56 + i`.
+/// Packs eight bytes, each 0 or 1, into one: the multiplication moves byte `i` to bit `56 + i`.
 fn packed(marks: [u8; 8]) -> u8 {
     (u64::from_le_bytes(marks).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
-/// The places of the bits that are set in each byte; what follows them means nothing.
+/// For each byte, the positions of its set bits. The rest of the entry is unused.
 const PLACES: [[u32; 8]; 256] = {
     let mut places = [[0; 8]; 256];
     let mut byte = 0;
@@ -150,12 +150,12 @@ const PLACES: [[u32; 8]; 256] = {
     places
 };
 
-/// The numbers of the bits that are set, and how many these are. There must be room for all bits.
+/// Writes the positions of the set bits, and returns their number. `out` must have room for all bits.
 fn list_bits(words: &[u64], columns: &mut [u32]) -> usize {
     let mut count = 0;
     for (number, word) in words.iter().enumerate() {
         for (byte, &bits) in word.to_le_bytes().iter().enumerate() {
-            // Eight at once; the next byte overwrites those that mean nothing.
+            // Always writes eight. The next byte overwrites the unused ones.
             let base = (number * 64 + byte * 8) as u32;
             for (column, place) in
                 columns[count..count + 8].iter_mut().zip(PLACES[usize::from(bits)])
@@ -177,7 +177,7 @@ fn complete(found: usize, expected: usize) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What comes back, and the bytes that it took meanwhile.
+    /// The decoded indices, and the bytes of the temporary file.
     fn there_and_back(classes: usize, blocks: &[(&[usize], &[u32])]) -> (Vec<u32>, u64) {
         let folder = tempfile::tempdir().unwrap();
         let file = AtomicFile::create(&folder.path().join("x")).unwrap();

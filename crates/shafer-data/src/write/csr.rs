@@ -1,14 +1,13 @@
-//! What the sparse formats have in common.
+//! The row pointers of the sparse formats.
 
 use super::{Compressed, Form};
 
-/// The rows so far of a matrix that is being written, and memory that is used from one block to the
-/// next.
+/// The rows of a matrix written so far, and a buffer that is reused between blocks.
 #[derive(Debug)]
 pub(super) struct Csr {
     pub(super) form: Form,
     pub(super) rows: usize,
-    /// The number of values so far.
+    /// The number of values written so far.
     pub(super) stored: usize,
     pub(super) compressed: Compressed,
     pub(super) wide: Vec<f32>,
@@ -23,7 +22,7 @@ impl Csr {
         Self { form, rows: 0, stored: 0, compressed, wide, swapped, ends }
     }
 
-    /// Counts rows, and returns where each of them ends in the whole matrix.
+    /// Adds rows, and returns their end offsets in the whole matrix.
     pub(super) fn add(&mut self, indptr: &[usize]) -> Vec<i64> {
         let mut ends = std::mem::take(&mut self.ends);
         ends.clear();
@@ -33,7 +32,7 @@ impl Csr {
         ends
     }
 
-    /// Takes back what [`add`](Self::add) lent.
+    /// Returns the buffer that [`add`](Self::add) lent.
     pub(super) fn reuse(&mut self, ends: Vec<i64>) {
         self.ends = ends;
     }

@@ -1,4 +1,4 @@
-//! Sparse rows as text.
+//! Sparse rows as CSV.
 
 use std::fmt::LowerExp;
 use std::io::{self, Write};
@@ -9,8 +9,8 @@ use crate::{AtomicFile, Dtype, Result, ValuesRef};
 
 pub(super) const HEADER: &[u8] = b"row,class,probability\n";
 
-/// Writes a line `row,class,probability` for every kept class, after a line with these names.
-/// Rows and classes are counted from 0, and numbers have the digits that it takes to read them back.
+/// Writes a header, then a line `row,class,probability` per kept class. Rows and classes count from 0. Numbers
+/// have the shortest digits that round-trip.
 ///
 /// ```
 /// use shafer_data::{CsvWriter, Dtype, RowWriter, SparseRows};
@@ -33,7 +33,7 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Begins a file.
+    /// Creates a file.
     pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Self> {
         let form = Form::new(path, classes, dtype)?;
         let mut file = AtomicFile::create(path)?;
@@ -51,7 +51,7 @@ impl CsvWriter {
             let kept = ends[0]..ends[1];
             for (class, &value) in rows.indices[kept.clone()].iter().zip(&values[kept]) {
                 let size = value.into().abs();
-                // Very small numbers would be mostly zeros.
+                // Scientific notation for very small numbers, which would be mostly zeros.
                 if size < 1e-5 && size > 0.0 {
                     writeln!(self.file, "{row},{class},{value:e}")?;
                 } else {

@@ -1,4 +1,4 @@
-//! Rows to files.
+//! Writers of dense and sparse rows.
 
 mod columns;
 mod csr;
@@ -26,10 +26,10 @@ pub use table::{Column, TableWriter, write_table};
 
 use crate::{Dtype, Error, Result, ValuesRef};
 
-/// What the keys of the metadata begin with that tables get.
+/// The prefix of our metadata keys in tables.
 const NOTE: &str = "shafer.";
 
-/// Some rows of a CSR matrix: row `i` has `values[indptr[i]..indptr[i + 1]]` in the columns
+/// Rows of a CSR matrix: row `i` has `values[indptr[i]..indptr[i + 1]]` in the columns
 /// `indices[indptr[i]..indptr[i + 1]]`.
 ///
 /// ```
@@ -46,7 +46,7 @@ pub struct SparseRows<'a> {
 }
 
 impl<'a> SparseRows<'a> {
-    /// Rows of a matrix. Whether the slices fit together is checked when they are written.
+    /// Rows of a matrix. Writing them checks that the slices are consistent.
     ///
     /// ```
     /// use shafer_data::{SparseRows, ValuesRef};
@@ -68,15 +68,15 @@ impl<'a> SparseRows<'a> {
         self.indptr.len().saturating_sub(1)
     }
 
-    /// That the slices fit together and to the matrix they are rows of.
+    /// Checks that the slices are consistent with each other and the number of columns.
     fn check(&self, label: &str, form: Form) -> Result<()> {
         let n = self.indices.len();
         let whole = self.indptr.first() == Some(&0) && self.indptr.last() == Some(&n);
         if !whole || !self.indptr.is_sorted() || self.values.len() != n {
-            let problem = "the rows to be written have parts that do not fit together";
+            let problem = "the rows to be written are inconsistent";
             return Err(Error::request(label, problem));
         }
-        // Counted, not searched for: a loop without a way out runs on many at once.
+        // No early exit, so that the loop vectorises.
         let beyond = |class: &&u32| **class >= form.classes as u32;
         if self.indices.iter().filter(beyond).count() > 0
             && let Some(class) = self.indices.iter().max()
@@ -88,7 +88,7 @@ impl<'a> SparseRows<'a> {
     }
 }
 
-/// What all rows of a file have in common.
+/// The type and the width of all rows of a file.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     classes: usize,
@@ -97,7 +97,7 @@ struct Form {
 
 impl Form {
     fn new(path: &Path, classes: usize, dtype: Dtype) -> Result<Self> {
-        // Readers keep columns as i32 or i64; ours are u32.
+        // Readers store column indices as i32 or i64. Ours are u32.
         if classes == 0 || i32::try_from(classes).is_err() {
             let problem =
                 format!("cannot hold rows of {classes} classes; 1 to {} can be", i32::MAX);
@@ -110,31 +110,30 @@ impl Form {
         if found == self.dtype {
             return Ok(());
         }
-        let problem = format!("was begun with values of {} and cannot take {found}", self.dtype);
+        let problem = format!("has values of type {} and cannot take {found}", self.dtype);
         Err(Error::request(label, problem))
     }
 
-    /// That dense values are whole rows.
+    /// Checks that dense values are whole rows.
     fn check_dense(self, label: &str, values: ValuesRef<'_>) -> Result<()> {
         if !values.len().is_multiple_of(self.classes) {
             let (n, classes) = (values.len(), self.classes);
-            let problem = format!("{n} values are no whole number of rows of {classes} classes");
+            let problem = format!("{n} values are not a whole number of rows of {classes} classes");
             return Err(Error::request(label, problem));
         }
         self.check_dtype(label, values.dtype())
     }
 }
 
-/// Writes rows to a file, in blocks, as many as there are. Without [`finish`](Self::finish) there is
-/// no file.
+/// Writes rows to a file, in blocks. The file appears on [`finish`](Self::finish).
 pub trait RowWriter: Send {
-    /// Writes rows of which only some classes are given.
+    /// Writes sparse rows.
     fn write(&mut self, rows: SparseRows<'_>) -> Result<()>;
 
-    /// Writes whole rows, one after the other. Of these, sparse formats keep what is not 0.
+    /// Writes dense rows. Sparse formats store the values that are not 0.
     fn write_dense(&mut self, values: ValuesRef<'_>) -> Result<()>;
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and renames it to its target.
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
@@ -144,8 +143,8 @@ impl fmt::Debug for dyn RowWriter {
     }
 }
 
-/// Begins a file for rows of `classes` values, by the ending of its name: `.npy` is dense, `.npz` a
-/// matrix for `scipy.sparse.load_npz`, `.safetensors`, `.parquet` and `.csv` are sparse too.
+/// Creates a file for rows of `classes` values. The extension decides the format: `.npy` is dense, and `.npz`
+/// (for `scipy.sparse.load_npz`), `.safetensors`, `.parquet` and `.csv` are sparse.
 ///
 /// ```
 /// use shafer_data::{Dtype, Location, SparseRows, Values, create, open};
@@ -178,7 +177,7 @@ pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Box<dyn RowWr
     })
 }
 
-/// The type that stands for one which the readers of a format do not know.
+/// The type to write, for formats that lack some types.
 fn widened(values: ValuesRef<'_>, wide: &mut Vec<f32>) {
     wide.clear();
     match values {
@@ -189,7 +188,7 @@ fn widened(values: ValuesRef<'_>, wide: &mut Vec<f32>) {
     }
 }
 
-/// What is left of dense rows without zeros.
+/// Dense rows without their zeros.
 #[derive(Debug, Default)]
 struct Compressed {
     indptr: Vec<usize>,
@@ -226,7 +225,7 @@ impl Compressed {
     }
 }
 
-/// The bytes of numbers of `size` bytes each, lowest first as all formats here have them.
+/// The little-endian bytes of numbers of `size` bytes each.
 fn little_endian<'a>(bytes: &'a [u8], size: usize, swapped: &'a mut Vec<u8>) -> &'a [u8] {
     if cfg!(target_endian = "little") || size == 1 {
         return bytes;

@@ -1,4 +1,4 @@
-//! Dense rows as `NumPy` stores them.
+//! Dense rows as `.npy`.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,11 +8,11 @@ use crate::array::{elements, shape_text};
 use crate::npy::header_bytes;
 use crate::{AtomicFile, Dtype, Error, Result, Values, ValuesRef};
 
-/// Enough for the longest numbers on [`MOST_AXES`] axes.
+/// The space reserved for the header: enough for any shape of [`MOST_AXES`] axes.
 const HEADER: usize = 256;
 const MOST_AXES: usize = 8;
 
-/// Elements that are held at a time while sparse rows are spread out.
+/// The elements of the buffer that converts sparse rows to dense ones.
 const BLOCK: usize = 1 << 20;
 
 /// Writes a dense `.npy`. `NumPy` has no bf16: such values are written as f32, without loss.
@@ -40,17 +40,17 @@ pub struct NpyWriter {
 }
 
 impl NpyWriter {
-    /// Begins a file.
+    /// Creates a file.
     pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Self> {
         let form = Form::new(path, classes, dtype)?;
         let mut file = AtomicFile::create(path)?;
-        // The number of rows comes when it is known.
+        // The number of rows is filled in at the end.
         file.write_all(&[0; HEADER]).map_err(|e| file.failed(e))?;
         let (dense, wide, swapped) = (Values::default(), Vec::new(), Vec::new());
         Ok(Self { file, form, shape: None, written: 0, dense, wide, swapped })
     }
 
-    /// The shape to give to the array, instead of rows by classes.
+    /// Sets the shape of the array, instead of rows x classes.
     ///
     /// ```
     /// use shafer_data::{Dtype, NpyWriter, RowWriter};
@@ -99,7 +99,7 @@ impl RowWriter for NpyWriter {
             let last = rows.count().min(first + step);
             let memory = |_| Error::memory(self.file.label());
             let bytes = dense.bytes_mut(dtype, (last - first) * classes).map_err(memory)?;
-            // The zero of every type is of bytes that are 0.
+            // Zero bytes are the zero of every type.
             bytes.fill(0);
             let ends = rows.indptr[first..=last].windows(2);
             for (row, ends) in bytes.chunks_exact_mut(classes * size).zip(ends) {

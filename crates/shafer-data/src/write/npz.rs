@@ -1,4 +1,4 @@
-//! Sparse rows as `scipy.sparse.save_npz` stores them.
+//! Sparse rows in the format of `scipy.sparse.save_npz`.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::npy::header_bytes;
 use crate::raw::fill;
 use crate::{AtomicFile, Dtype, Result, ValuesRef};
 
-/// `SciPy`'s order.
+/// The members in the order of `SciPy`.
 pub(super) const MEMBERS: [&str; 5] =
     ["indices.npy", "indptr.npy", "format.npy", "shape.npy", "data.npy"];
 
@@ -23,8 +23,8 @@ pub(super) const MEMBERS: [&str; 5] =
 /// `scipy.sparse.save_npz(path, matrix, compressed=False)` writes. `SciPy` has no sparse f16 or bf16:
 /// such values are written as f32, without loss.
 ///
-/// The values are written where they belong; columns and row ends wait in unnamed files beside it,
-/// since a zip archive holds one member after the other.
+/// Members of a zip archive are written one after the other: indices and row pointers go to anonymous
+/// temporary files until all values are written.
 ///
 /// ```
 /// use shafer_data::{CsrNpzWriter, Dtype, RowWriter, SparseRows};
@@ -44,12 +44,12 @@ pub struct CsrNpzWriter {
     csr: Csr,
     indices: Columns,
     indptr: Spill,
-    /// The largest number for which columns and row ends are of 32 bits.
+    /// The largest number for which indices and row pointers have 32 bits.
     narrow: usize,
 }
 
 impl CsrNpzWriter {
-    /// Begins a file.
+    /// Creates a file.
     pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Self> {
         let csr = Csr::new(Form::new(path, classes, dtype)?);
         let file = AtomicFile::create(path)?;
@@ -86,7 +86,7 @@ impl CsrNpzWriter {
         let descr = if csr.form.dtype == Dtype::F64 { "<f8" } else { "<f4" };
         zip.end(&header(descr, &[csr.stored]))?;
 
-        // SciPy's rule: 32 bits when the shape and the number of values fit.
+        // The rule of SciPy: 32 bits if the shape and the number of values fit.
         let largest = csr.form.classes.max(csr.rows).max(csr.stored);
         let narrow = largest <= *narrow;
         let descr = if narrow { "<i4" } else { "<i8" };
@@ -133,13 +133,13 @@ fn write_columns(zip: &mut ZipWriter, columns: &mut Columns, narrow: bool) -> io
                     bytes.extend(columns.iter().flat_map(|column| column.to_le_bytes()));
                 }
                 let hash = hashed(&bytes);
-                // Nobody takes it if writing has failed, which says more.
+                // Fails if the writer has stopped, whose error is reported.
                 full.send((bytes, hash)).map_err(|_| io::ErrorKind::BrokenPipe.into())
             })
         });
         let written = pieces.into_iter().try_for_each(|(bytes, hash)| {
             zip.write_hashed(&bytes, &hash)?;
-            // Nobody wants it back after the last one.
+            // Fails after the last block, when the thread has ended.
             let _ = empty.try_send(bytes);
             Ok(())
         });
@@ -148,7 +148,7 @@ fn write_columns(zip: &mut ZipWriter, columns: &mut Columns, narrow: bool) -> io
     })
 }
 
-/// Passes what was spilled on in pieces of whole elements.
+/// Passes a spill file on in blocks of whole elements.
 fn convert(
     spill: &mut Spill,
     size: usize,

@@ -1,4 +1,4 @@
-//! Sparse rows as a table of two columns of lists.
+//! Sparse rows as a Parquet table with two columns of lists.
 
 use std::io;
 use std::ops::Range;
@@ -18,16 +18,15 @@ use parquet::schema::types::ColumnPath;
 use super::{Compressed, Form, NOTE, RowWriter, SparseRows};
 use crate::{AtomicFile, Dtype, Error, Result, ValuesRef};
 
-/// A group of rows is held until it has this many values. As there can be 32,767 groups, a file can
-/// have 34 thousand million values.
+/// The values of a row group, which is buffered in memory. With at most 32,767 groups, a file can have 34
+/// billion values.
 const GROUP: usize = 1 << 20;
 
-/// Writes the columns `indices` and `values`: for each row, a list of the classes that are kept and
-/// one of their values. The file's metadata has the number of classes as `shafer.classes`.
+/// Writes the columns `indices` and `values`: for each row, a list of the kept classes and a list of their
+/// values. The metadata has the number of classes as `shafer.classes`.
 ///
-/// Classes are of 32 bits with a sign, as in the other sparse formats: that is what `SciPy` has for
-/// columns and `PyTorch` for indices, and what tables have everywhere. Values are of the type that is
-/// written; there is no bf16 in tables, and such values are written as f32, without loss.
+/// Indices are signed 32-bit integers, as in the other sparse formats and in `SciPy`. Values keep their type,
+/// except that bf16, which Parquet lacks, is written as f32 without loss.
 ///
 /// ```
 /// use shafer_data::{Dtype, ParquetWriter, RowWriter, SparseRows};
@@ -48,17 +47,17 @@ pub struct ParquetWriter {
     compressed: Compressed,
 }
 
-/// Rows that are not written yet.
+/// The buffered rows.
 #[derive(Debug)]
 struct Group {
     indices: Vec<i32>,
     values: Kept,
-    /// The levels of the format: whether there is a value, and whether it goes on with a row.
+    /// Definition and repetition levels.
     present: Vec<i16>,
     goes_on: Vec<i16>,
 }
 
-/// Values in the types that tables have.
+/// Values in a type of Parquet.
 #[derive(Debug)]
 enum Kept {
     /// The bytes of each.
@@ -68,7 +67,7 @@ enum Kept {
 }
 
 impl ParquetWriter {
-    /// Begins a file.
+    /// Creates a file.
     pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Self> {
         let form = Form::new(path, classes, dtype)?;
         let element = match dtype {
@@ -82,9 +81,9 @@ impl ParquetWriter {
                 required group values (LIST) {{ repeated group list {{ required {element}; }} }}
             }}"
         );
-        // Classes go up within a row, and their differences take few bits; probabilities hardly
-        // repeat, and packing them takes longer than writing them. Statistics of each page would be
-        // held until the end, and nobody looks for rows by them.
+        // Indices increase within a row, so their differences take few bits; probabilities hardly
+        // repeat, and compressing them takes longer than writing them. Page statistics would be
+        // kept in memory until the end, and are useless for these columns.
         let indices = ColumnPath::from(["indices", "list", "element"].map(str::to_owned).to_vec());
         let properties = WriterProperties::builder()
             .set_dictionary_enabled(false)
@@ -103,7 +102,7 @@ impl ParquetWriter {
         Ok(this.noted("classes", &classes.to_string()))
     }
 
-    /// Notes something in the file's metadata: `method` becomes `shafer.method`.
+    /// Adds a key to the metadata: `method` becomes `shafer.method`.
     ///
     /// ```
     /// use shafer_data::{Dtype, ParquetWriter, RowWriter};
@@ -130,7 +129,7 @@ impl ParquetWriter {
     fn put(&mut self, rows: &SparseRows<'_>) -> Result<()> {
         for ends in rows.indptr.windows(2) {
             self.group.add(rows, ends[0]..ends[1]);
-            // Where groups end depends on the rows, not on the blocks in which they come.
+            // The ends of groups depend on the rows only, not on the blocks they arrive in.
             if self.group.present.len() >= GROUP {
                 self.write_group()?;
             }
@@ -156,7 +155,7 @@ impl Group {
 
     /// Adds a row.
     fn add(&mut self, rows: &SparseRows<'_>, row: Range<usize>) {
-        // An empty list is a place without a value.
+        // An empty list has levels without a value.
         self.present.resize(self.present.len() + row.len().max(1), i16::from(!row.is_empty()));
         self.goes_on.push(0);
         self.goes_on.resize(self.present.len(), 1);
@@ -170,7 +169,7 @@ impl Group {
             }
             (Kept::Single(kept), ValuesRef::F32(v)) => kept.extend_from_slice(&v[row]),
             (Kept::Double(kept), ValuesRef::F64(v)) => kept.extend_from_slice(&v[row]),
-            // Rows are of the type that the file was begun with.
+            // The caller checked the type of the rows.
             _ => {}
         }
     }
@@ -194,7 +193,7 @@ impl Group {
                     let each = (0..all.len()).step_by(2).map(|at| all.slice(at, 2).into());
                     column.write_batch(&each.collect::<Vec<_>>(), present, goes_on)?;
                 }
-                // The schema has no others.
+                // The schema has no other columns.
                 _ => {}
             }
             column.close()?;
@@ -206,7 +205,7 @@ impl Group {
 
 pub(super) type Written<T> = std::result::Result<T, ParquetError>;
 
-/// The error of the file rather than that of the format, where it is one.
+/// The underlying I/O error, if there is one, else that of the format.
 pub(super) fn failed(label: &str, error: ParquetError) -> Error {
     let error = match error {
         ParquetError::External(error) => io::Error::other(error),

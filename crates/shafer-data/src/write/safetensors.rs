@@ -1,4 +1,4 @@
-//! Sparse rows as tensors.
+//! Sparse rows as `.safetensors`.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,13 +19,12 @@ enum Part {
     Indptr,
 }
 
-/// The order of the tensors. Readers map a file and look at its bytes as numbers, so each tensor
-/// has to begin at a multiple of its element's size whatever the number of values; holes are not
-/// allowed. The first one is written where it belongs, the others wait beside it.
+/// The order of the tensors. Readers map the file, so each tensor must be aligned to its element size for any
+/// number of values, without padding. The first tensor is written in place, the others to temporary files.
 fn layout(dtype: Dtype) -> [Part; 3] {
     match dtype {
         Dtype::F64 => [Part::Values, Part::Indptr, Part::Indices],
-        // Four bytes for a value and four for its column make eight.
+        // A value and an index of four bytes each make eight.
         Dtype::F32 => [Part::Values, Part::Indices, Part::Indptr],
         Dtype::F16 | Dtype::Bf16 => [Part::Indptr, Part::Indices, Part::Values],
     }
@@ -49,12 +48,12 @@ fn layout(dtype: Dtype) -> [Part; 3] {
 pub struct SafetensorsWriter {
     file: AtomicFile,
     csr: Csr,
-    /// The second and the third part.
+    /// The temporary files of the second and the third tensor.
     spills: [Spill; 2],
 }
 
 impl SafetensorsWriter {
-    /// Begins a file.
+    /// Creates a file.
     pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Self> {
         let csr = Csr::new(Form::new(path, classes, dtype)?);
         let file = AtomicFile::create(path)?;
@@ -97,7 +96,7 @@ impl SafetensorsWriter {
         }
         let Csr { form, rows, stored, .. } = self.csr;
         let mut text = header(form, rows, stored).into_bytes();
-        // Spaces may follow, and are how the format itself aligns.
+        // The format pads the header with spaces.
         text.resize(room(form), b' ');
         let mut start = (text.len() as u64).to_le_bytes().to_vec();
         start.extend(text);
@@ -105,9 +104,9 @@ impl SafetensorsWriter {
     }
 }
 
-/// The bytes to leave for the header: a multiple of eight, so that what follows is aligned.
+/// The space to reserve for the header: a multiple of eight, to align the data.
 fn room(form: Form) -> usize {
-    // Larger than any file, and still without overflow in the offsets.
+    // Larger than any file, without overflow of the offsets.
     let most = usize::MAX / 32;
     header(form, most, most).len().next_multiple_of(8)
 }

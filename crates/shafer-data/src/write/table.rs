@@ -1,4 +1,4 @@
-//! Tables of plain columns, as Parquet.
+//! Tables of plain columns as Parquet.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::NOTE;
 use super::parquet::{Written, failed};
 use crate::{AtomicFile, Error, Result};
 
-/// The values of a column, one a row.
+/// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Whole numbers.
+    /// Integers.
     Integers(Vec<i64>),
-    /// Numbers; those that are not finite are kept as they are.
+    /// Floating-point numbers, which need not be finite.
     Numbers(Vec<f64>),
     /// Text.
     Words(Vec<String>),
@@ -48,9 +48,9 @@ impl Column {
     }
 }
 
-/// Writes a table: its columns have names, and as many values as each other.
+/// Writes a table of named columns of equal length.
 ///
-/// The whole table is in memory, which is right for results, not for data.
+/// The whole table is in memory. For larger tables, see [`TableWriter`].
 ///
 /// ```
 /// use shafer_data::{Column, write_table};
@@ -77,7 +77,7 @@ pub fn write_table(path: &Path, columns: &[(&str, Column)]) -> Result<()> {
     writer.finish()
 }
 
-/// Writes a table in parts, each of which becomes a row group, so that memory holds one part only.
+/// Writes a table in parts. Each becomes a row group, so memory use is that of one part.
 ///
 /// ```
 /// use shafer_data::{Column, TableWriter};
@@ -99,8 +99,7 @@ pub struct TableWriter {
 }
 
 impl TableWriter {
-    /// Begins a file. The names and types of its columns are those of `columns`; their values are not
-    /// written.
+    /// Creates a file with the names and types of `columns`. Their values are not written.
     pub fn create(path: &Path, columns: &[(&str, Column)]) -> Result<Self> {
         let file = AtomicFile::create(path)?;
         let label = file.label().to_owned();
@@ -108,7 +107,7 @@ impl TableWriter {
         Ok(Self { label, writer })
     }
 
-    /// Adds rows. The columns must be those that the file was begun with.
+    /// Appends rows. Names and types of columns must match those of the file.
     pub fn write(&mut self, columns: &[(&str, Column)]) -> Result<()> {
         let rows = columns.first().map_or(0, |(_, column)| column.len());
         if let Some((name, column)) = columns.iter().find(|(_, column)| column.len() != rows) {
@@ -118,7 +117,7 @@ impl TableWriter {
         add_group(&mut self.writer, columns).map_err(|error| failed(&self.label, error))
     }
 
-    /// Gives the file its name.
+    /// Completes the file and renames it to its target.
     pub fn finish(self) -> Result<()> {
         let Self { label, writer } = self;
         writer.into_inner().map_err(|error| failed(&label, error))?.commit()
@@ -157,7 +156,7 @@ fn add_group(
                     values.iter().map(|word| word.as_str().into()).collect();
                 column.write_batch(&values, None, None)?;
             }
-            // A column of another type has no values, which closing the group refuses.
+            // A column of another type gets no values, which is an error when the group is closed.
             _ => {}
         }
         column.close()?;

@@ -1,7 +1,7 @@
-//! A zip archive of `.npy` members that are not compressed, as `numpy.savez` writes them.
+//! Uncompressed zip archives of `.npy` members, as `numpy.savez` writes them.
 //!
-//! Of a member neither the length nor the checksum is known before its end, nor is the shape in its
-//! own header: both headers are written last, into room that was left for them.
+//! The length, the checksum and the shape of a member are known at its end only: both of its headers are
+//! written then, into reserved space.
 
 use std::io::{self, Write};
 
@@ -9,24 +9,24 @@ use crc32fast::Hasher;
 
 use crate::AtomicFile;
 
-/// Room for the header of a member's array: those of one axis fit.
+/// The space reserved for the `.npy` header: enough for arrays with one axis.
 pub(super) const ARRAY_HEADER: usize = 128;
 
-/// The fixed part of a member's header, and the extra field with lengths of 64 bits.
+/// The fixed part of a local file header, and the zip64 extra field.
 const LOCAL: usize = 30;
 const LOCAL_EXTRA: usize = 20;
 
-/// Readers must know lengths of 64 bits.
+/// The version needed to extract: zip64.
 const VERSION: u16 = 45;
-/// The first day of 1980, as `NumPy` writes: the same rows give the same file.
+/// The date 1980-01-01, as in `NumPy`: output is reproducible.
 const DATE: u16 = 0x21;
 
 #[derive(Debug)]
 pub(super) struct ZipWriter {
     pub(super) file: AtomicFile,
-    /// The length of the file.
+    /// The length of the file so far.
     at: u64,
-    /// Of the array of the member that is open.
+    /// The checksum of the current member's array.
     hasher: Hasher,
     members: Vec<Member>,
 }
@@ -44,7 +44,7 @@ impl ZipWriter {
         Self { file, at: 0, hasher: Hasher::new(), members: Vec::new() }
     }
 
-    /// Begins a member; what is written next are the elements of its array.
+    /// Starts a member. Elements of its array are written next.
     pub(super) fn begin(&mut self, name: &'static str) -> io::Result<()> {
         self.members.push(Member { name, start: self.at, size: 0, crc: 0 });
         self.hasher = Hasher::new();
@@ -57,14 +57,14 @@ impl ZipWriter {
         self.write_hashed(bytes, &hashed(bytes))
     }
 
-    /// The same, if the hash is known already.
+    /// Writes bytes with a known hash.
     pub(super) fn write_hashed(&mut self, bytes: &[u8], hash: &Hasher) -> io::Result<()> {
         self.hasher.combine(hash);
         self.at += bytes.len() as u64;
         self.file.write_all(bytes)
     }
 
-    /// Completes the member, whose array has this header.
+    /// Completes the member with this `.npy` header.
     pub(super) fn end(&mut self, array_header: &[u8]) -> io::Result<()> {
         debug_assert_eq!(array_header.len(), ARRAY_HEADER);
         let Some(member) = self.members.last_mut() else { return Ok(()) };
@@ -78,11 +78,11 @@ impl ZipWriter {
         let mut header = Vec::with_capacity(before + ARRAY_HEADER);
         header.extend(0x0403_4b50_u32.to_le_bytes());
         header.extend(VERSION.to_le_bytes());
-        // No flags, not compressed, midnight.
+        // No flags, stored, midnight.
         header.extend([0; 6]);
         header.extend(DATE.to_le_bytes());
         header.extend(member.crc.to_le_bytes());
-        // Both lengths are in the extra field.
+        // Both lengths are in the zip64 extra field.
         header.extend([0xff; 8]);
         header.extend((member.name.len() as u16).to_le_bytes());
         header.extend((LOCAL_EXTRA as u16).to_le_bytes());
@@ -94,7 +94,7 @@ impl ZipWriter {
         self.file.patch(member.start, &header)
     }
 
-    /// Writes the directory, in which members are listed in this order, and returns the file.
+    /// Writes the central directory with the members in this order, and returns the file.
     pub(super) fn finish(mut self, order: &[&str]) -> io::Result<AtomicFile> {
         self.members.sort_by_key(|member| order.iter().position(|name| *name == member.name));
         let mut bytes = Vec::new();
@@ -130,7 +130,7 @@ impl ZipWriter {
     }
 }
 
-/// What [`ZipWriter::write_hashed`] wants to know of bytes.
+/// The hash for [`ZipWriter::write_hashed`].
 pub(super) fn hashed(bytes: &[u8]) -> Hasher {
     let mut hasher = Hasher::new();
     hasher.update(bytes);
@@ -148,7 +148,7 @@ impl Member {
             extra.extend(self.start.to_le_bytes());
         }
         bytes.extend(0x0201_4b50_u32.to_le_bytes());
-        // Made on Unix, so that the permissions below are understood.
+        // Made by Unix, so that the permissions below apply.
         bytes.extend((3 << 8 | VERSION).to_le_bytes());
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend([0; 6]);
@@ -171,7 +171,7 @@ impl Member {
     }
 }
 
-/// The number, or the one that says it is elsewhere.
+/// The number if it fits 32 bits, else the marker for the zip64 field.
 fn saturated(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Files byte by byte, right or wrong, for the tests and the fuzz targets (`fuzz/` at the root of the
+//! Builders of valid and invalid files, for the tests and the fuzz targets (`fuzz/` at the root of the
 //! repository).
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each user has its part")]
 
@@ -17,7 +17,7 @@ pub fn npy(header: impl AsRef<[u8]>, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A member of an archive: its name, contents as they lie there, method, length and checksum.
+/// A member of an archive: name, stored contents, compression method, length and checksum.
 pub struct Member<'a> {
     pub name: &'a str,
     pub packed: Vec<u8>,
@@ -81,7 +81,7 @@ pub fn zip(members: &[Member<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// Tensors of so many bytes in all, which are 0.
+/// Tensors with this number of zero bytes.
 pub fn safetensors(header: impl AsRef<[u8]>, data: usize) -> Vec<u8> {
     let header = header.as_ref();
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
@@ -90,7 +90,7 @@ pub fn safetensors(header: impl AsRef<[u8]>, data: usize) -> Vec<u8> {
     bytes
 }
 
-/// A number in groups of seven bits, the lowest first.
+/// A varint: groups of seven bits, the lowest first.
 pub fn varint(mut n: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while n >= 0x80 {
@@ -101,12 +101,12 @@ pub fn varint(mut n: u64) -> Vec<u8> {
     bytes
 }
 
-/// A field of protocol buffers that has a length: a text, bytes or a message.
+/// A length-delimited field of protocol buffers: text, bytes or a message.
 pub fn field(tag: u64, bytes: &[u8]) -> Vec<u8> {
     [varint(tag << 3 | 2), varint(bytes.len() as u64), bytes.to_vec()].concat()
 }
 
-/// A field of protocol buffers that is a whole number.
+/// A varint field of protocol buffers.
 pub fn number(tag: u64, n: i64) -> Vec<u8> {
     [varint(tag << 3), varint(n as u64)].concat()
 }

@@ -1,4 +1,4 @@
-//! Made-up files of the kinds that data sets come in.
+//! Writers of small files in the formats of data sets.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(dead_code, reason = "each test program needs some of it")]
 

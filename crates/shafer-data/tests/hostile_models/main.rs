@@ -1,5 +1,5 @@
-//! Broken and hostile model files: each ends in one line that says what is wrong, without a panic
-//! and without taking memory that the file does not pay for.
+//! Damaged and hostile model files: each is an error of one line, without a panic, and with memory bounded by
+//! the size of the file.
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
@@ -16,7 +16,7 @@ fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// The file's kind, what is wrong with it, its bytes, and the message after its path.
+/// The extension, a description, the bytes, and the message after the path.
 type Case = (&'static str, &'static str, Vec<u8>, &'static str);
 
 fn check(cases: Vec<Case>) {
@@ -39,7 +39,7 @@ fn check_path(path: &Path, what: &str, expected: &str) {
     assert!(!message.contains('\n') && message.len() < 1000, "{what}: {message}");
 }
 
-/// The most memory that this process has ever had, where the system tells.
+/// The peak memory of this process, if the system reports it.
 fn check_memory() {
     if let Some(bytes) = shafer_testing::peak_memory() {
         assert!(bytes < 400_000_000, "{bytes} bytes");
@@ -71,7 +71,7 @@ fn files_that_are_none() {
     }
 }
 
-/// Every fixture cut at every length and damaged at every byte is a model or an error.
+/// Every fixture, truncated at every length and damaged at every byte, does not panic.
 #[test]
 fn damaged_fixtures() {
     let folder = tempfile::tempdir().expect("makes a folder");

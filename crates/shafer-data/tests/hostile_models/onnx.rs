@@ -253,7 +253,7 @@ fn data_outside_of_the_folder() {
         &[("location", "below/data"), ("length", "80")],
         "tensor `w` needs 160 bytes, and its external data have another length",
     );
-    // What lies below is meant to be read.
+    // Files in subfolders are allowed.
     fs::write(&path, external(&[("location", "below/data")])).expect("writes");
     assert_eq!(load_head(&path, None).expect("loads").features, 8);
 }

@@ -100,10 +100,10 @@ fn the_writer_of_these_tests_writes_models() {
     let path = folder.path().join("m.pt");
     fs::write(&path, tensor(40, &[5, 8], &[1, 5])).expect("writes");
     assert_eq!(load_head(&path, None).expect("loads").classes, 5);
-    // A stride along which nothing lies.
+    // The stride of an axis of length 1.
     fs::write(&path, tensor(40, &[5, 8, 1, 1], &[1, 5, i64::MAX, i64::MAX])).expect("writes");
     assert_eq!(load_head(&path, None).expect("loads").weights.len(), 40);
-    // Its checksums are wrong: PyTorch can be told to leave them out.
+    // Wrong checksums: PyTorch can be told to omit them.
     let changed =
         patched(&tensor(40, &[5, 8], &[1, 5]), &[0; 160], &1_f32.to_le_bytes().repeat(40));
     fs::write(&path, changed).expect("writes");
@@ -164,7 +164,12 @@ fn pickles_that_want_something_called() {
             call(b"(ios\nsystem\n"),
             "the pickle has the code 0x69 at byte 3, which torch.save does not write",
         ),
-        ("pt", "a call of a call", call(b"cm\nf\n)R)R"), "the pickle calls what is no function"),
+        (
+            "pt",
+            "a call of a call",
+            call(b"cm\nf\n)R)R"),
+            "the pickle calls a value that is not a function",
+        ),
         ("pt", "an extension", call(b"\x82\x01"), "the pickle has the code 0x82 at byte 2"),
     ]);
 }
@@ -172,7 +177,7 @@ fn pickles_that_want_something_called() {
 #[test]
 fn pickles_without_end() {
     let of = |parts: &[&[u8]]| pickled(&[b"\x80\x02", &parts.concat()[..], b"."].concat());
-    // Ten lists, each of which has the next ten times.
+    // Ten lists, each of which contains the next ten times.
     let mut laughs = b"(]q\x00".to_vec();
     for level in 0..10 {
         laughs.extend(b"](");
@@ -241,7 +246,12 @@ fn broken_pickles() {
         ("pt", "half a pair", pickled(b"\x80\x02}(Nu."), "the pickle has a key without a value"),
         ("pt", "protocol 9", pickled(b"\x80\x09N."), "the pickle has the unknown protocol 9"),
         ("pt", "text", pickled(b"hello"), "the pickle refers to value 101, which it did not store"),
-        ("pt", "no list", pickled(b"\x80\x02K\x01Na."), "the pickle appends to what is no list"),
+        (
+            "pt",
+            "no list",
+            pickled(b"\x80\x02K\x01Na."),
+            "the pickle appends to a value that is not a list",
+        ),
     ]);
 }
 

@@ -1,5 +1,5 @@
-//! Files that are read, then damaged in one place: no panic, little memory, and where a damaged file is still read,
-//! its numbers are those that an independent reader finds in it.
+//! Mutation tests: damages files in one place. Readers must not panic or use much memory, and the numbers of a
+//! damaged file that is accepted must match those of an independent reader.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../bytes/mod.rs"]
@@ -18,13 +18,13 @@ use bytes::{Member, npy, zip};
 use oracle::Numbers;
 use shafer_data::{Dtype, Location, Values, create, load_head, open};
 
-/// Of each file; there are 17 of them. `SHAFER_MUTATIONS` asks for more.
+/// The mutations per file, of 17 files. `SHAFER_MUTATIONS` overrides it.
 const MUTATIONS: usize = 200;
 
 /// More than any of these files needs, and far less than their headers can claim.
 const MOST_MEMORY: u64 = 400_000_000;
 
-/// A file, how it is read, and what tells which numbers it holds.
+/// A file, its reader, and its oracle.
 struct Case {
     name: String,
     bytes: Vec<u8>,
@@ -33,9 +33,9 @@ struct Case {
 }
 
 enum Oracle {
-    /// Checksums: the numbers are those of the undamaged file.
+    /// The format has checksums: the numbers must be those of the undamaged file.
     Checksums,
-    /// Reads the damaged file. True if these are numbers that it holds.
+    /// An independent reader: whether the damaged file contains these numbers.
     Reader(fn(&[u8], &Numbers) -> bool),
 }
 
@@ -50,7 +50,7 @@ impl Random {
         ((z ^ (z >> 31)) % n.max(1) as u64) as usize
     }
 
-    /// One damage, of one of eight kinds.
+    /// A mutation, of one of eight kinds.
     fn damage(&mut self, good: &[u8]) -> Vec<u8> {
         let mut bytes = good.to_vec();
         let at = self.below(bytes.len());
@@ -160,7 +160,7 @@ fn arrow_stream(batch: &RecordBatch) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// As [`create`] writes it.
+/// A file written by [`create`].
 fn parquet() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.parquet");
@@ -235,7 +235,7 @@ fn models() -> Vec<Case> {
     ]
 }
 
-/// Damages each file many times; what is wrong with any of them.
+/// Damages each file many times, and returns all failures.
 fn findings(cases: Vec<Case>) -> Vec<String> {
     let asked = std::env::var("SHAFER_MUTATIONS").ok();
     let count = asked.map_or(MUTATIONS, |n| n.parse().expect("SHAFER_MUTATIONS is a number"));
@@ -250,7 +250,7 @@ fn findings(cases: Vec<Case>) -> Vec<String> {
             catch_unwind(|| (case.read)(&path))
         };
         let good = read(&case.bytes).unwrap().unwrap();
-        // The oracle knows the undamaged file, and not any numbers.
+        // The oracle accepts the undamaged file, and rejects other numbers.
         if let Oracle::Reader(holds) = case.oracle {
             assert!(holds(&case.bytes, &good), "{}", case.name);
             let mut other = good.clone();
@@ -271,7 +271,7 @@ fn findings(cases: Vec<Case>) -> Vec<String> {
                     }
                     changed += 1;
                     match case.oracle {
-                        // Other readers panic at what they do not read.
+                        // Other readers panic on unsupported input.
                         Oracle::Reader(holds)
                             if catch_unwind(|| holds(&bytes, &found)).is_ok_and(|holds| holds) =>
                         {
@@ -286,7 +286,7 @@ fn findings(cases: Vec<Case>) -> Vec<String> {
             findings.push(format!("{} {number}: {problem}; {}", case.name, keep.display()));
             fs::write(keep, &bytes).unwrap();
         }
-        // As many as show that files are damaged where it matters, and where it does not.
+        // Enough mutations are accepted, and enough are refused.
         assert!(accepted > 0 && accepted < count, "{}: {accepted} of {count}", case.name);
         if matches!(case.oracle, Oracle::Reader(_)) {
             assert!(changed > 0, "{}: no damage changed a number", case.name);

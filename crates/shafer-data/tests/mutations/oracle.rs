@@ -1,4 +1,4 @@
-//! Independent readers: whether a file holds these numbers.
+//! Independent readers, the oracles of mutated files.
 
 use std::io::Cursor;
 
@@ -11,7 +11,7 @@ use half::{bf16, f16};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::Field;
 
-/// What was read: an array, or the head of a model.
+/// The numbers that were read: an array, or the head of a model.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     pub(crate) shape: Vec<usize>,
@@ -24,7 +24,7 @@ impl Numbers {
         Self { shape, values, bias: None }
     }
 
-    /// Bit by bit, so that NaN is itself. How many columns no rows have cannot be said.
+    /// Compares bits, so that NaN equals itself. The number of columns of an empty array is ignored.
     pub(crate) fn same(&self, other: &Self) -> bool {
         let bias = match (&self.bias, &other.bias) {
             (Some(a), Some(b)) => same(a, b),
@@ -46,7 +46,7 @@ fn same(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
 
-/// Elements of a little-endian type of so many bytes.
+/// Elements of a little-endian type with this size.
 fn floats(kind: &str, bytes: &[u8]) -> Option<Vec<f64>> {
     Some(match kind {
         "f2" => bytes.as_chunks().0.iter().map(|&b| f16::from_le_bytes(b).to_f64()).collect(),
@@ -57,7 +57,7 @@ fn floats(kind: &str, bytes: &[u8]) -> Option<Vec<f64>> {
     })
 }
 
-/// `NumPy`'s header without its white space, by looking for the words.
+/// Parses a `NumPy` header by searching for its keys, without white space.
 fn read_npy(bytes: &[u8]) -> Option<Numbers> {
     let (start, length) = match bytes.get(6)? {
         1 => (10, u16::from_le_bytes(bytes.get(8..10)?.try_into().ok()?) as usize),
@@ -131,7 +131,7 @@ fn among(tensors: &[Tensor], factors: &[f64], found: &Numbers) -> bool {
     bias && (held(&found.values) || held(&turned))
 }
 
-/// By the header alone. A type whose name is unknown is that of a tensor which is not read.
+/// Uses the header only. Tensors of unknown types are skipped.
 pub(crate) fn safetensors(bytes: &[u8], found: &Numbers) -> bool {
     let read = || -> Option<Vec<Tensor>> {
         let length = u64::from_le_bytes(*bytes.first_chunk()?) as usize;
@@ -155,7 +155,7 @@ pub(crate) fn safetensors(bytes: &[u8], found: &Numbers) -> bool {
     read().is_some_and(|tensors| among(&tensors, &[1.0], found))
 }
 
-/// Separated by any of the usual characters.
+/// Splits at any common delimiter.
 pub(crate) fn csv(bytes: &[u8], found: &Numbers) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -254,7 +254,7 @@ enum Wire<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message, up to where it cannot be understood.
+/// The fields of a message, up to the first invalid one.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Wire<'_>)> {
     fn varint(bytes: &mut &[u8]) -> Option<u64> {
         let mut n = 0;

@@ -1,11 +1,11 @@
-//! What is asked of files that are broken or meant to break the reader.
+//! Checks of damaged and hostile files.
 
 use std::fs;
 use std::path::Path;
 
 use shafer_data::{Location, Result, Values, list, open};
 
-/// Reads everything, and returns how many elements there were.
+/// Reads an array to the end, and returns the number of elements.
 pub(crate) fn read_all(path: &Path, name: Option<&str>) -> Result<usize> {
     let location = Location { path: Some(path.to_owned()), name: name.map(str::to_owned) };
     let mut reader = open(&location)?;
@@ -19,12 +19,12 @@ pub(crate) fn read_all(path: &Path, name: Option<&str>) -> Result<usize> {
     }
 }
 
-/// The message about a file of these contents, which is called FILE in it.
+/// The error message for a file with these contents, with FILE for its path.
 pub(crate) fn message(ending: &str, bytes: &[u8], name: Option<&str>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("x.{ending}"));
     fs::write(&path, bytes).unwrap();
-    // Listing reads less; all that is asked of it is not to panic.
+    // Listing reads less of a file. It must not panic.
     let _ = list(&path);
     let error = read_all(&path, name).expect_err("this file should be refused").to_string();
     assert!(!error.contains('\n'), "more than a line: {error}");
@@ -38,7 +38,7 @@ pub(crate) fn refused(ending: &str, bytes: &[u8], name: Option<&str>, expected: 
     assert!(found.len() < 500, "too long to be read: {found}");
 }
 
-/// Whatever one byte is changed to, or wherever a file is cut, there is an answer.
+/// Changing any byte, or truncating anywhere, does not panic.
 pub(crate) fn damage_everywhere(ending: &str, good: &[u8], name: Option<&str>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("x.{ending}"));

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
-use shafer::{Element, Entmax, Evidential, Logits, MinP, Transform};
+use shafer::{Element, Logits, Method};
 
 use super::Output;
 use super::measure::rest;
@@ -35,7 +35,7 @@ struct CurveTotals {
 
 struct PointTotals {
     value: f64,
-    transform: Box<dyn Transform>,
+    method: Method,
     rows: u64,
     kept: u64,
     dropped: f64,
@@ -46,9 +46,9 @@ impl Curves {
         const ROUNDS: usize = 8;
         const SHARES: [f64; 10] = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
         const ALPHAS: [f64; 6] = [1.1, 1.2, 1.35, 1.5, 1.75, 2.0];
-        let rounds = (1..=ROUNDS).map(|n| Ok(point(n as f64, Evidential::with_rounds(n)?)));
-        let shares = SHARES.into_iter().map(|p| Ok(point(p, MinP::new(p)?)));
-        let alphas = ALPHAS.into_iter().map(|alpha| Ok(point(alpha, Entmax::new(alpha)?)));
+        let rounds = (1..=ROUNDS).map(|n| Ok(point(n as f64, Method::evidential(n)?)));
+        let shares = SHARES.into_iter().map(|p| Ok(point(p, Method::min_p(p)?)));
+        let alphas = ALPHAS.into_iter().map(|alpha| Ok(point(alpha, Method::entmax(alpha)?)));
         let curve = |parameter, points| CurveTotals { parameter, points };
         Ok(Self(vec![
             curve("rounds", rounds.collect::<shafer::Result<_>>()?),
@@ -62,13 +62,12 @@ impl Curves {
         &mut self,
         input: &Logits<'_, E>,
         softmax: &[f64],
-        mut output: impl FnMut(&dyn Transform, &mut dyn FnMut(&Output<'_, E>)) -> shafer::Result<()>,
+        mut output: impl FnMut(Method, &mut dyn FnMut(&Output<'_, E>)) -> shafer::Result<()>,
     ) -> shafer::Result<()> {
         let classes = input.classes();
         let mut rows: Vec<Option<(usize, f64)>> = Vec::new();
         for point in self.0.iter_mut().flat_map(|curve| &mut curve.points) {
-            let transform = &*point.transform;
-            output(transform, &mut |output| {
+            output(point.method, &mut |output| {
                 let row = |(row, softmax): (usize, &[f64])| {
                     let (kept, _) = output.row(row).ok()?;
                     let mass: f64 = kept.iter().map(|&class| softmax[class as usize]).sum();
@@ -96,7 +95,7 @@ impl Curves {
             })
         };
         let curve = |totals: &CurveTotals| Curve {
-            method: totals.points.first().map_or("", |point| point.transform.name()),
+            method: totals.points.first().map_or("", |point| point.method.name()),
             parameter: totals.parameter,
             points: totals.points.iter().filter_map(point).collect(),
         };
@@ -104,6 +103,6 @@ impl Curves {
     }
 }
 
-fn point(value: f64, transform: impl Transform + 'static) -> PointTotals {
-    PointTotals { value, transform: Box::new(transform), rows: 0, kept: 0, dropped: 0.0 }
+fn point(value: f64, method: Method) -> PointTotals {
+    PointTotals { value, method, rows: 0, kept: 0, dropped: 0.0 }
 }

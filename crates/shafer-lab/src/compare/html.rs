@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use askama::Template;
 use serde::Serialize;
 
 use super::curve::{Curve, CurvePoint};
@@ -14,12 +15,29 @@ use super::{Comparison, MethodReport};
 use crate::drawing::colour::{Colour, of_method};
 use crate::drawing::ticks;
 use crate::method::SOFTMAX;
-use crate::page::{Document, escaped, filled};
+use crate::page::{Document, escaped};
 use crate::words::counted;
 
-const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+
+/// Text, and markup where the template says that it is safe.
+#[derive(Template)]
+#[template(path = "compare/page.html")]
+struct Page<'a> {
+    input: &'a str,
+    facts: &'a str,
+    notes: &'a str,
+    means: &'a str,
+    mean_scale: &'a str,
+    tradeoff: &'a str,
+    sample: &'a str,
+    histograms: &'a str,
+    scale: &'a str,
+    table: &'a str,
+    help: &'a str,
+    data: &'a str,
+}
 
 /// The page.
 pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String> {
@@ -36,26 +54,23 @@ pub(crate) fn html(comparison: &Comparison, labels: &[String]) -> Result<String>
     for note in comparison.notes() {
         let _ = write!(notes, "<li>{}</li>", escaped(&note));
     }
-    let body = filled!(
-        PAGE,
-        &[
-            ("input", &escaped(&comparison.input)),
-            ("facts", &escaped(&facts)),
-            ("notes", &notes),
-            ("means", &means(comparison)),
-            ("mean_scale", mean_scale(comparison)),
-            ("tradeoff", &tradeoff(comparison)),
-            ("sample", &comparison.sample.words(comparison.rows)),
-            ("histograms", &histograms(comparison)),
-            ("scale", scale(comparison)),
-            ("table", &table(comparison)),
-            ("help", &help(comparison)),
-            ("data", &data(comparison, labels)?),
-            ("script", SCRIPT),
-        ],
-    );
+    let page = Page {
+        input: &comparison.input,
+        facts: &facts,
+        notes: &notes,
+        means: &means(comparison),
+        mean_scale: mean_scale(comparison),
+        tradeoff: &tradeoff(comparison),
+        sample: &comparison.sample.words(comparison.rows),
+        histograms: &histograms(comparison),
+        scale: scale(comparison),
+        table: &table(comparison),
+        help: &help(comparison),
+        data: &data(comparison, labels)?,
+    };
+    let body = page.render()?;
     let title = &format!("Methods compared: {}", comparison.input);
-    Ok(Document { command: "compare", title, style: STYLE, scripts: true, body: &body }.html())
+    Document { command: "compare", title, style: STYLE, scripts: true, body: &body }.html()
 }
 
 fn coloured(comparison: &Comparison) -> impl Iterator<Item = (&MethodReport, Colour)> {

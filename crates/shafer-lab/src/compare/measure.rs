@@ -1,7 +1,7 @@
 //! Measures the output of a method on a row against softmax and the evidential support.
 
 use rayon::prelude::*;
-use shafer::{CompressedRows, Element};
+use shafer::{CsrRows, Element};
 
 use super::Output;
 use super::labels::Truth;
@@ -56,7 +56,7 @@ impl<'a> Reference<'a> {
         logits: &[f64],
         temperature: f64,
         softmax: &'a [f64],
-        supported: &'a CompressedRows<E>,
+        supported: &'a CsrRows<E>,
         labels: Option<&'a [u32]>,
     ) -> Self {
         let rows = logits.par_chunks_exact(classes).zip(softmax.par_chunks_exact(classes));

@@ -22,9 +22,7 @@ use anyhow::Result;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use serde::Serialize;
-use shafer::{
-    CompressedRows, Element, Error, Evidential, Logits, Softmax, Transform, TransformExt as _,
-};
+use shafer::{CsrRows, Element, Error, Logits, Method, Threads};
 use shafer_data::Dtype;
 
 use crate::groups::in_file;
@@ -135,7 +133,7 @@ pub(crate) struct Failure {
 }
 
 /// A transform with its display name.
-type Named = (String, Box<dyn Transform>);
+type Named = (String, Method);
 
 /// The arguments of [`compare`].
 pub(crate) struct Request {
@@ -260,8 +258,8 @@ struct Pass<E> {
     // Scratch buffers.
     wide: Vec<f64>,
     softmax: Vec<f64>,
-    supported: CompressedRows<E>,
-    output: CompressedRows<E>,
+    supported: CsrRows<E>,
+    output: CsrRows<E>,
     numbers: Vec<Option<RowNumbers>>,
     /// The number of methods that keep each class of each row, and that yield a distribution for each row.
     keepers: Vec<u16>,
@@ -275,7 +273,7 @@ impl<E: Element> Pass<E> {
         temperature: f64,
         page: bool,
     ) -> shafer::Result<Self> {
-        let totals = |(name, transform)| Totals::new(name, transform, classes);
+        let totals = |(name, method)| Totals::new(name, method, classes);
         Ok(Self {
             found: Found {
                 rows: 0,
@@ -291,8 +289,8 @@ impl<E: Element> Pass<E> {
             temperature,
             wide: Vec::new(),
             softmax: Vec::new(),
-            supported: CompressedRows::new(),
-            output: CompressedRows::new(),
+            supported: CsrRows::new(),
+            output: CsrRows::new(),
             numbers: Vec::new(),
             keepers: Vec::new(),
             answers: Vec::new(),
@@ -302,15 +300,15 @@ impl<E: Element> Pass<E> {
     /// Adds contiguous rows. Errors count rows from the first of them.
     fn add(&mut self, logits: &[E], labels: Option<&[u32]>) -> shafer::Result<()> {
         let (found, classes) = (&mut self.found, self.classes);
-        let input = Logits::rows(logits, classes)?.temperature(self.temperature)?.parallel(true);
+        let input = Logits::rows(logits, classes)?.temperature(self.temperature)?;
         // Evidential first: it fails only for input that is invalid for every method.
-        Evidential::default().compressed_into(&input, &mut self.supported)?;
+        Method::EVIDENTIAL.csr_into(&input, Threads::All, &mut self.supported)?;
         // The reference is computed in f64 whatever the type of the logits.
         self.wide.clear();
         self.wide.extend(logits.iter().map(|logit| logit.to_f64()));
         self.softmax.resize(logits.len(), 0.0);
         let wide = Logits::rows(&self.wide, classes)?.temperature(self.temperature)?;
-        Softmax.dense(&wide.parallel(true), &mut self.softmax)?;
+        Method::SOFTMAX.dense_into(&wide, Threads::All, &mut self.softmax)?;
 
         let reference = Reference::new(
             classes,
@@ -330,9 +328,9 @@ impl<E: Element> Pass<E> {
         let warm_up = found.rows == 0;
         for totals in &mut found.methods {
             if warm_up {
-                let _ = totals.transform.compressed_into(&input, &mut self.output);
+                let _ = totals.method.csr_into(&input, Threads::All, &mut self.output);
             }
-            let output = Output::new(&*totals.transform, &input, logits, one, &mut self.output)?;
+            let output = Output::new(totals.method, &input, logits, one, &mut self.output)?;
             reference.measure(&output, &mut self.keepers, &mut self.numbers);
             totals.add(&self.numbers, &output, rows.start);
             for (answers, numbers) in self.answers.iter_mut().zip(&self.numbers) {
@@ -350,12 +348,12 @@ impl<E: Element> Pass<E> {
         }
         found.rows = rows.end;
         if let Some(curves) = &mut found.curves {
-            curves.add(&input, &self.softmax, |transform, take| {
-                take(&Output::new(transform, &input, logits, one, &mut self.output)?);
+            curves.add(&input, &self.softmax, |method, take| {
+                take(&Output::new(method, &input, logits, one, &mut self.output)?);
                 Ok(())
             })?;
-            found.show(rows, &reference, |row, transform| {
-                transform.compressed(&one(&logits[row * classes..(row + 1) * classes])?)
+            found.show(rows, &reference, |row, method| {
+                method.csr(&one(&logits[row * classes..(row + 1) * classes])?, Threads::One)
             });
         }
         Ok(())
@@ -368,7 +366,7 @@ impl Found {
         &mut self,
         rows: Range<usize>,
         reference: &Reference<'_>,
-        output: impl Fn(usize, &dyn Transform) -> shafer::Result<CompressedRows<E>>,
+        output: impl Fn(usize, Method) -> shafer::Result<CsrRows<E>>,
     ) {
         let Self { methods, conflict, disagreement, sample, .. } = self;
         let interesting = |row| {
@@ -386,7 +384,7 @@ impl Found {
                 ..SampleRow::new(number, softmax)
             };
             for totals in methods.iter() {
-                shown.push(softmax, output(row, &*totals.transform));
+                shown.push(softmax, output(row, totals.method));
             }
             shown
         });
@@ -400,22 +398,22 @@ struct Output<'a, E> {
 }
 
 enum OutputRows<'a, E> {
-    All(&'a CompressedRows<E>),
+    All(&'a CsrRows<E>),
     /// Row by row, if some rows failed.
-    Each(Vec<shafer::Result<CompressedRows<E>>>),
+    Each(Vec<shafer::Result<CsrRows<E>>>),
 }
 
 impl<'a, E: Element> Output<'a, E> {
     /// Transforms all rows at once, and row by row only if that fails.
     fn new<'b>(
-        transform: &dyn Transform,
+        method: Method,
         input: &Logits<'_, E>,
         logits: &'b [E],
         one: impl Fn(&'b [E]) -> shafer::Result<Logits<'b, E>> + Sync,
-        buffer: &'a mut CompressedRows<E>,
+        buffer: &'a mut CsrRows<E>,
     ) -> shafer::Result<Self> {
         let start = Instant::now();
-        match transform.compressed_into(input, buffer) {
+        match method.csr_into(input, Threads::All, buffer) {
             Ok(_) => {
                 let time = start.elapsed();
                 return Ok(Self { rows: OutputRows::All(buffer), time });
@@ -427,7 +425,7 @@ impl<'a, E: Element> Output<'a, E> {
         let start = Instant::now();
         let rows = logits
             .par_chunks_exact(input.classes())
-            .map(|row| transform.compressed(&one(row)?))
+            .map(|row| method.csr(&one(row)?, Threads::One))
             .collect();
         Ok(Self { rows: OutputRows::Each(rows), time: start.elapsed() })
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
-use shafer::{CompressedRows, Element};
+use shafer::{CsrRows, Element};
 
 use super::measure::rest;
 
@@ -116,11 +116,7 @@ impl SampleRow {
     }
 
     /// Adds the output of the next method, one compressed row.
-    pub(super) fn push<E: Element>(
-        &mut self,
-        softmax: &[f64],
-        output: shafer::Result<CompressedRows<E>>,
-    ) {
+    pub(super) fn push<E: Element>(&mut self, softmax: &[f64], output: shafer::Result<CsrRows<E>>) {
         let shown = output.ok().map(|rows| {
             let (kept, probabilities) = rows.row(0).unwrap_or_default();
             let mass: f64 = kept.iter().map(|&class| softmax[class as usize]).sum();

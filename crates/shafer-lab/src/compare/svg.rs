@@ -26,19 +26,24 @@ impl Scale {
         (100.0 * share).clamp(0.0, 100.0)
     }
 
-    /// Ticks at powers of ten on a logarithmic scale, thinned out to at most `most`.
+    /// Ticks at powers of ten on a logarithmic scale, thinned out to at most `most`, with 2 and 5 between them on a
+    /// short scale.
     pub(super) fn decades(self, most: usize) -> Vec<Tick> {
         let Self::Log(start, end) = self else { return Vec::new() };
         let (first, last) =
             ((start.log10() - 1e-9).ceil() as i32, (end.log10() + 1e-9).floor() as i32);
         let step = ((last - first) as usize / most.max(1) + 1).min(100);
+        let factors: &[i32] = if last - first < 2 && first >= 0 { &[1, 2, 5] } else { &[1] };
         (first..=last)
             .step_by(step)
-            .map(|power| {
-                let value = 10_f64.powi(power);
+            .flat_map(|power| factors.iter().map(move |factor| (power, f64::from(*factor))))
+            .map(|(power, factor)| {
+                let value = factor * 10_f64.powi(power);
                 let label = if power < -3 { format!("1e{power}") } else { format!("{value}") };
-                Tick { place: self.place(value), label }
+                (value, Tick { place: self.place(value), label })
             })
+            .filter(|(value, _)| *value <= end * (1.0 + 1e-9))
+            .map(|(_, tick)| tick)
             .collect()
     }
 }
@@ -175,6 +180,7 @@ mod tests {
         };
         assert_eq!(labels(Scale::Log(0.5, 8000.0), 6), ["1", "10", "100", "1000"]);
         assert_eq!(labels(Scale::Log(1e-6, 1.0), 4), ["1e-6", "1e-4", "0.01", "1"]);
+        assert_eq!(labels(Scale::Log(0.9, 11.0), 6), ["1", "2", "5", "10"]);
         assert!(Scale::Linear(3.0).decades(4).is_empty());
     }
 

@@ -157,10 +157,11 @@ impl Column {
 }
 
 impl Comparison {
-    /// The columns with numbers.
+    /// The columns with numbers. Those of the true classes follow the first one, to be visible without scrolling.
     pub(super) fn columns(&self) -> Vec<&'static Column> {
         let truth = self.methods.iter().any(|method| method.truth.is_some());
-        COLUMNS.iter().chain(if truth { &TRUTH[..] } else { &[] }).collect()
+        let (first, others) = COLUMNS.split_at(1);
+        first.iter().chain(if truth { &TRUTH[..] } else { &[] }).chain(others).collect()
     }
 
     /// Remarks on the results.

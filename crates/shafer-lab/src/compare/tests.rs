@@ -1,7 +1,7 @@
 //! Compares the results with a plain loop over dense rows.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use shafer::{Belief, Evidence, TransformExt as _, jensen_shannon, total_variation};
+use shafer::{Belief, Evidence, Method, jensen_shannon, total_variation};
 
 use super::*;
 use crate::method::Choice;
@@ -40,7 +40,7 @@ fn found(
 }
 
 fn all(classes: usize) -> Vec<Named> {
-    Choice::all().iter().map(|choice| choice.transform(classes).unwrap()).collect()
+    Choice::all().iter().map(|choice| choice.method(classes).unwrap()).collect()
 }
 
 fn close(a: Option<f64>, b: f64) {
@@ -59,7 +59,7 @@ fn numbers_are_those_of_a_plain_loop() {
         let mut sums = [0.0; 9];
         let mut most_dropped = Vec::new();
         for (number, row) in scaled.chunks(classes).enumerate() {
-            let softmax = Softmax.row(row).unwrap();
+            let softmax = Method::SOFTMAX.row(row).unwrap();
             let found = transform.row(row).unwrap();
             let supported = Evidence::from_logits(row).unwrap().support();
             let kept: Vec<usize> = (0..classes).filter(|&k| found[k] > 0.0).collect();
@@ -135,7 +135,7 @@ fn vacuous_rows_have_no_support() {
     let mut found = found(&logits, None, 3, 3, 1.0);
     assert_eq!(found.vacuous, 2);
     // 3 and 2 classes that are equally probable, and one of 3.
-    let last = Softmax.row(&[0.0_f64, 3.0, -3.0]).unwrap();
+    let last = Method::SOFTMAX.row(&[0.0_f64, 3.0, -3.0]).unwrap();
     let last: f64 = last.iter().map(|p| p.powf(-p)).product();
     close(Some(found.effective_classes), 5.0 + last);
     let report = found.methods.remove(0).report(&bins(3));
@@ -154,7 +154,7 @@ fn the_rows_of_most_conflict_and_most_disagreement() {
         let row: Vec<f64> = row.iter().map(|logit| logit / temperature).collect();
         let evidence = Evidence::from_logits(&row).unwrap();
         conflicts.push((number, -(1.0 - Belief::new(&evidence).internal_conflict()).ln()));
-        let softmax = Softmax.row(&row).unwrap();
+        let softmax = Method::SOFTMAX.row(&row).unwrap();
         let kept: Vec<Vec<bool>> = methods
             .iter()
             .map(|(_, method)| method.row(&row).unwrap().iter().map(|p| *p > 0.0).collect())
@@ -182,7 +182,7 @@ fn the_rows_of_most_conflict_and_most_disagreement() {
     assert_eq!(found.sample.rows().len(), rows);
 }
 
-/// With many classes the conflict itself is 1 for every row; what is ranked by is not.
+/// With many classes the conflict rounds to 1 for every row; its score does not.
 #[test]
 fn conflict_is_told_apart_where_it_is_1() {
     let (rows, classes) = (10, 5000);
@@ -213,7 +213,7 @@ fn rows_of_interest_are_in_the_sample_wherever_they_are() {
     let shown = found.sample.rows().iter().find(|shown| shown.row == 777).unwrap();
     assert_eq!(found.conflict.into_rows()[0].row, 777);
     let evidential = shown.methods[0].as_ref().unwrap();
-    assert_eq!((evidential.kept, shown.methods.len()), (3, 9));
+    assert_eq!((evidential.kept, shown.methods.len()), (3, 10));
     assert_eq!(shown.classes[..3], [0, 1, 2]);
 }
 
@@ -228,11 +228,12 @@ fn curves_are_means_over_all_rows() {
     for curve in curves {
         for point in curve.points {
             let choice = format!("{}:{}={}", curve.method, curve.parameter, point.value);
-            let (_, transform) = choice.parse::<Choice>().unwrap().transform(classes).unwrap();
+            let (_, transform) = choice.parse::<Choice>().unwrap().method(classes).unwrap();
             let (mut kept, mut dropped) = (0.0, 0.0);
             for row in logits.chunks(classes) {
                 let row: Vec<f64> = row.iter().map(|logit| logit / temperature).collect();
-                let (softmax, found) = (Softmax.row(&row).unwrap(), transform.row(&row).unwrap());
+                let (softmax, found) =
+                    (Method::SOFTMAX.row(&row).unwrap(), transform.row(&row).unwrap());
                 for class in 0..classes {
                     if found[class] > 0.0 { kept += 1.0 } else { dropped += softmax[class] }
                 }

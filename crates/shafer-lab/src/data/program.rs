@@ -1,4 +1,4 @@
-//! Other programs: run to their end, or to Ctrl-C.
+//! Runs other programs, until they exit or the user presses Ctrl-C.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -9,38 +9,39 @@ use anyhow::{Context as _, Result};
 
 use crate::interrupt::{self, Interrupted};
 
-/// Between two looks at whether it has ended.
+/// The interval between polls of the exit status.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// More than any of them says.
-const MOST_SAID: u64 = 4 << 20;
+/// The largest output to read.
+const MOST_OUTPUT: u64 = 4 << 20;
 
-/// Why a program did not do what it was run for.
+/// A program that could not be run, or exited with an error.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Its exit code, if it ran.
+    /// The exit code, if it ran.
     pub(crate) code: Option<i32>,
-    /// All that it said; never nothing.
+    /// Its output; never empty.
     pub(crate) said: String,
 }
 
 impl Failure {
-    /// The last line it said: programs that say why say it last.
+    /// The last line of the output, where programs usually print the reason.
     pub(crate) fn reason(&self) -> &str {
         self.said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
     }
 }
 
-/// Runs a program, and gives what it said, on either output. `watch` is called now and then.
+/// Runs a program and returns its output, standard output and standard error together. Calls `watch`
+/// regularly.
 ///
-/// The outer error is ours: an interruption, or a disk that cannot be written.
+/// The outer error is a local failure: an interruption, or a disk that cannot be written.
 pub(crate) fn run(
     command: &mut Command,
     watch: &mut dyn FnMut(),
 ) -> Result<std::result::Result<String, Failure>> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let mut said = tempfile::tempfile().context("cannot make a temporary file")?;
-    let output = || -> Result<File> { said.try_clone().context("cannot make a temporary file") };
+    let mut said = tempfile::tempfile().context("cannot create a temporary file")?;
+    let output = || -> Result<File> { said.try_clone().context("cannot create a temporary file") };
     command.stdin(Stdio::null()).stdout(output()?).stderr(output()?);
     let mut child = match command.spawn() {
         Ok(child) => Running(child),
@@ -54,15 +55,14 @@ pub(crate) fn run(
         if let Some(status) = child.0.try_wait().with_context(|| name.clone())? {
             break status;
         }
-        interrupt::check().map_err(|_| {
-            Interrupted("what has been fetched is kept, and the same command goes on from there")
-        })?;
+        interrupt::check()
+            .map_err(|_| Interrupted("downloaded data is kept: run the same command to resume"))?;
         watch();
         std::thread::sleep(PAUSE);
     };
     let mut text = Vec::new();
     said.seek(SeekFrom::Start(0))?;
-    said.take(MOST_SAID).read_to_end(&mut text)?;
+    said.take(MOST_OUTPUT).read_to_end(&mut text)?;
     let mut text = String::from_utf8_lossy(&text).into_owned();
     if status.success() {
         return Ok(Ok(text));
@@ -73,12 +73,12 @@ pub(crate) fn run(
     Ok(Err(Failure { code: status.code(), said: text }))
 }
 
-/// A program that does not go on without us.
+/// A running program, killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Of one that has ended there is nothing to end.
+        // Fails if it has exited, which is fine.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

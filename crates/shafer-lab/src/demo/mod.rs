@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use askama::Template;
 use serde::Serialize;
 
 use crate::atomic;
@@ -14,15 +15,23 @@ use crate::drawing::{Figure, write_figures};
 use crate::experiments::images::{self, ImageResults, QueryBars, title};
 use crate::experiments::pedestrians::{Exemplar, crossing, paths};
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
+use crate::page::escaped;
 use crate::page::figures::{document, figure_sections};
-use crate::page::{escaped, filled};
 use crate::terminal::{Colours, distributions};
 
 /// The number of samples in the paper's figure.
 const SAMPLES: usize = 25;
 const TITLE: &str = "Sparse without losing modes";
-const PAGE: &str = include_str!("page.html");
 const METHODS: [&str; 3] = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
+
+#[derive(Template)]
+#[template(path = "demo/page.html")]
+struct Page<'a> {
+    title: &'a str,
+    claim: &'a str,
+    /// Markup.
+    sections: &'a str,
+}
 
 /// The results of the demo.
 #[derive(Serialize)]
@@ -72,8 +81,8 @@ pub(crate) fn demo(out: &Path) -> Result<Demo> {
         "<section class=\"set\"><h2>Pedestrians: where they go</h2></section>\n{}",
         figure_sections("pedestrians", &figure, |_| None)?
     );
-    let body = filled!(PAGE, &[("title", TITLE), ("claim", &claim), ("sections", &sections)]);
-    let page = document("demo", TITLE, &body);
+    let body = Page { title: TITLE, claim: &claim, sections: &sections }.render()?;
+    let page = document("demo", TITLE, &body)?;
     let report = out.join("report.html");
     atomic::write(&report, page.as_bytes())?;
     let networks = results
@@ -133,19 +142,26 @@ fn claim(results: &[ImageResults]) -> String {
 /// Wrong samples and missed target classes, by query and method.
 fn errors_table(results: &ImageResults) -> String {
     let mut table = format!(
-        "<table><thead><tr><th>query</th><th>method</th><th>wrong of {SAMPLES} samples</th>\
+        "<table><thead><tr><th>query and method</th><th>wrong of {SAMPLES} samples</th>\
          <th>target classes missed</th></tr></thead><tbody>"
     );
+    let latents = results.exemplar.as_ref().map_or(&[][..], |exemplar| &exemplar.latents);
+    // The figure shows the label of a class, not its index.
+    let name = |class: &usize| match latents.get(*class).and_then(|latent| latent.judged.as_ref()) {
+        Some(judged) => format!("{class} ({})", escaped(&judged.label)),
+        None => class.to_string(),
+    };
     let queries = results.exemplar.iter().flat_map(|exemplar| &exemplar.queries);
     for (query, bars) in queries {
         for method in METHODS {
             let wrong = bars.methods.get(method).and_then(|bars| bars.wrong_samples);
+            let missed: Vec<String> = missed(bars, method).iter().map(name).collect();
             let _ = write!(
                 table,
-                "<tr><td>{}</td><td>{method}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><th scope=\"row\">{}: {method}</th><td>{}</td><td>{}</td></tr>",
                 escaped(query),
                 wrong.map_or_else(String::new, |wrong| wrong.to_string()),
-                numbers(&missed(bars, method))
+                if missed.is_empty() { "none".to_owned() } else { missed.join(", ") }
             );
         }
     }

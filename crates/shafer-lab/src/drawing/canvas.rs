@@ -1,12 +1,12 @@
-//! What is drawn, before it is a file: shapes, words and pictures.
+//! A drawing in memory: shapes, text and images.
 
 use super::colour::Colour;
 use super::image::Image;
 
-/// A place, from the left and from the top.
+/// Distances from the left and from the top.
 pub(crate) type Point = [f64; 2];
 
-/// Things on a sheet of paper, later ones upon earlier ones. The unit is a pixel of a screen.
+/// Items in the order in which they are painted. The unit is a CSS pixel.
 #[derive(Clone, Debug)]
 pub(crate) struct Drawing {
     pub(crate) width: f64,
@@ -33,7 +33,7 @@ pub(crate) enum Item {
         height: f64,
         image: Image,
     },
-    /// Things that a browser has words for where the pointer is on them.
+    /// Items with a tooltip.
     Titled {
         title: String,
         items: Vec<Item>,
@@ -61,7 +61,7 @@ pub(crate) struct Fill {
 pub(crate) struct Stroke {
     pub(crate) colour: Colour,
     pub(crate) width: f64,
-    /// Lengths of dashes and of gaps; nothing for a whole line.
+    /// Lengths of dashes and gaps; empty for a solid line.
     pub(crate) dash: &'static [f64],
 }
 
@@ -70,12 +70,12 @@ pub(crate) struct TextStyle {
     pub(crate) size: f64,
     pub(crate) bold: bool,
     pub(crate) anchor: Anchor,
-    /// Whether it reads from the bottom to the top.
+    /// Whether it is turned to read from bottom to top.
     pub(crate) upright: bool,
     pub(crate) colour: Colour,
 }
 
-/// Which end of the words is at their place.
+/// The part of the text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -159,14 +159,14 @@ impl Drawing {
         self.items.push(Item::Picture { at, width, height, image: image.clone() });
     }
 
-    /// Gives a title to what `draw` draws.
+    /// Gives a tooltip to what `draw` paints.
     pub(crate) fn titled(&mut self, title: &str, draw: impl FnOnce(&mut Self)) {
         let mut part = Self::new(self.width, self.height);
         draw(&mut part);
         self.items.push(Item::Titled { title: title.to_owned(), items: part.items });
     }
 
-    /// Puts another drawing on this one.
+    /// Paints another drawing on this one.
     pub(crate) fn place(&mut self, other: &Self, at: Point) {
         self.items.extend(other.items.iter().cloned().map(|mut item| {
             item.shift(at);

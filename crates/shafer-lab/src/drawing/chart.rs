@@ -1,4 +1,4 @@
-//! Numbers with their errors over something else: curves with bands, or points with bars.
+//! Plots of numbers with errors: curves with bands, points with error bars, columns.
 
 use super::axis::ticks;
 use super::canvas::{Anchor, Drawing, Fill, Point, Stroke, TextStyle};
@@ -11,7 +11,7 @@ pub(crate) struct Chart<'a> {
     pub(crate) title: String,
     pub(crate) x_label: &'a str,
     pub(crate) y_label: String,
-    /// Where to write what; `None` for round numbers.
+    /// Positions with labels; `None` for round numbers.
     pub(crate) x_ticks: Option<Vec<(f64, String)>>,
     pub(crate) x_range: (f64, f64),
     /// The upper end; the lower one is 0.
@@ -25,19 +25,19 @@ pub(crate) struct Chart<'a> {
 pub(crate) enum Marks {
     /// As a band around a curve.
     Band,
-    /// As bars at points.
+    /// As error bars at points.
     Bars,
     /// Not at all: the first series is columns, and the others are marks across them.
     Columns,
 }
 
-/// What is drawn in one colour.
+/// Points of one colour.
 pub(crate) struct Series {
     pub(crate) line: LineStyle,
     pub(crate) points: Vec<Measured>,
 }
 
-/// A line on paper and in a legend.
+/// The style of a line in a plot and in its legend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineStyle {
     pub(crate) colour: Colour,
@@ -51,7 +51,7 @@ impl LineStyle {
         let dash: &[f64] = match title.split(' ').next().unwrap_or_default() {
             method::SOFTMAX | "sparsegen-hg" | "top-p" => &[7.0, 3.0],
             "entmax" | "min-p" => &[2.0, 2.5],
-            "sparsegen-lin" | "top-k" => &[9.0, 3.0, 2.0, 3.0],
+            "sparsegen-lin" | "top-k" | "top-n-sigma" => &[9.0, 3.0, 2.0, 3.0],
             _ => &[],
         };
         let width = if title == method::EVIDENTIAL { 2.2 } else { 1.6 };
@@ -81,13 +81,13 @@ impl Measured {
     }
 }
 
-/// The largest number that has to be seen.
+/// The largest upper end of an error.
 pub(crate) fn largest<'a>(series: impl Iterator<Item = &'a Series>) -> f64 {
     let points = series.flat_map(|series| &series.points);
     points.filter_map(Measured::ends).map(|(_, high)| high).fold(0.0, f64::max)
 }
 
-/// How large a plot is. On the screen of a telephone it is not scaled, so that words can be read.
+/// The size of a plot. It fits on the screen of a telephone without being scaled down.
 pub(crate) const WIDTH: f64 = 320.0;
 const HEIGHT: f64 = 240.0;
 const TOP: f64 = 34.0;
@@ -173,7 +173,7 @@ impl Chart<'_> {
     }
 }
 
-/// The part of a plot that numbers are in.
+/// The rectangle of the plot, with its scales.
 struct Area {
     left: f64,
     right: f64,
@@ -190,12 +190,12 @@ impl Area {
         self.left + share * (self.right - self.left)
     }
 
-    /// A band may reach below 0, where there is nothing.
+    /// Clamped to the plot: a band may reach below 0.
     fn y(&self, value: f64) -> f64 {
         self.bottom - (value / self.y_most).clamp(0.0, 1.0) * (self.bottom - self.top)
     }
 
-    /// Stretches of points that have a mean.
+    /// Runs of points that have a mean.
     fn runs(series: &Series) -> impl Iterator<Item = &[Measured]> {
         series.points.split(|point| point.mean.is_none()).filter(|run| !run.is_empty())
     }
@@ -216,7 +216,7 @@ impl Area {
         for run in Self::runs(series) {
             let points: Vec<Point> =
                 run.iter().filter_map(|p| Some([self.x(p.x), self.y(p.mean?)])).collect();
-            // A line from a point to itself would not be seen.
+            // A line of a single point is invisible.
             match points[..] {
                 [[x, y]] => drawing.rectangle([x - 2.5, y - 2.5], 5.0, 5.0, series.line.colour),
                 _ => drawing.line(&points, series.line.stroke()),
@@ -224,7 +224,7 @@ impl Area {
         }
     }
 
-    /// One for each whole number.
+    /// A column for each integer.
     fn columns(&self, drawing: &mut Drawing, series: &Series, filled: bool) {
         let width = self.x(1.0) - self.x(0.0);
         for point in &series.points {

@@ -58,6 +58,7 @@ pub(crate) fn of_method(title: &str) -> Colour {
         "entmax" => colour(0x00CC_79A7),
         "top-k" => colour(0x00AA_4499),
         "top-p" => colour(0x0088_8888),
+        "top-n-sigma" => colour(0x0066_4422),
         _ => colour(0x00B7_9F00),
     }
 }
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn methods_have_colours_of_their_own_and_the_papers_three_those_of_the_paper() {
-        let title = |choice: &method::Choice| choice.transform(10).unwrap().0;
+        let title = |choice: &method::Choice| choice.method(10).unwrap().0;
         let titles: Vec<String> = method::Choice::all().iter().map(title).collect();
         let colours: Vec<String> = titles.iter().map(|t| of_method(t).to_string()).collect();
         assert_eq!(colours[..3], ["#009E73", "#56B4E9", "#E69F00"]);

@@ -1,11 +1,11 @@
-//! The font of figures: how wide words are, and what they look like.
+//! The font of figures: widths and outlines of text.
 
 use std::sync::LazyLock;
 
 use tiny_skia::{Path, PathBuilder};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-/// What an SVG asks for. All of these are at most as wide as the first.
+/// The font family of SVG files. The fallbacks are at most as wide as the first.
 pub(crate) const FAMILY: &str = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
 
 static REGULAR: LazyLock<Option<Face<'static>>> =
@@ -15,13 +15,12 @@ static BOLD: LazyLock<Option<Face<'static>>> =
 
 /// The width of words.
 pub(crate) fn width(words: &str, size: f64, bold: bool) -> f64 {
-    // A font that cannot be read would be a broken program, which the tests would have found; figures
-    // are still figures then.
+    // The tests parse both fonts; if that fails anyway, an estimate keeps figures usable.
     let Some(face) = face(bold) else { return 0.7 * size * words.chars().count() as f64 };
     advances(face, words).map(|(_, advance)| advance).sum::<f64>() * size / em(face)
 }
 
-/// The outline of words that begin at the origin; `None` if there is nothing to see.
+/// The outline of text that starts at the origin; `None` if it is empty.
 pub(crate) fn outline(words: &str, size: f64, bold: bool) -> Option<Path> {
     let face = face(bold)?;
     let scale = size / em(face);
@@ -81,7 +80,7 @@ fn em(face: &Face<'_>) -> f64 {
     f64::from(face.units_per_em())
 }
 
-/// The glyphs of words and how far each moves the pen. What the font has no glyph for is a box.
+/// The glyphs of text with their advances. A character without a glyph is a box.
 fn advances<'a>(face: &'a Face<'_>, words: &'a str) -> impl Iterator<Item = (GlyphId, f64)> + 'a {
     words.chars().map(|character| {
         let id = face.glyph_index(character).unwrap_or_default();
@@ -89,7 +88,7 @@ fn advances<'a>(face: &'a Face<'_>, words: &'a str) -> impl Iterator<Item = (Gly
     })
 }
 
-/// Words in lines that are no wider than so much, unless a single word is.
+/// Wraps text at a width; a longer single word stays whole.
 pub(crate) fn wrapped(words: &str, size: f64, most: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split_whitespace() {

@@ -48,7 +48,11 @@ impl Image {
 
     fn new(width: usize, channels: usize, bytes: Vec<u8>) -> Result<Self> {
         let row = width.saturating_mul(channels);
-        if !matches!(channels, 1 | 3) || row == 0 || bytes.is_empty() || bytes.len() % row != 0 {
+        if !matches!(channels, 1 | 3)
+            || row == 0
+            || bytes.is_empty()
+            || !bytes.len().is_multiple_of(row)
+        {
             bail!("{} bytes are not rows of {width} pixels of {channels} channels", bytes.len());
         }
         Ok(Self { width, channels, bytes })

@@ -35,7 +35,7 @@ pub(crate) struct Figure {
     /// The name of its files.
     pub(crate) name: &'static str,
     pub(crate) title: String,
-    /// What one has to know to read it.
+    /// The explanation below it.
     pub(crate) note: String,
     pub(crate) legend: Vec<Key>,
     /// Panels beside each other in a file.
@@ -46,7 +46,7 @@ pub(crate) struct Figure {
 /// A part of a figure that can be looked at alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {
-    /// In words, for who cannot see it.
+    /// Alternative text.
     pub(crate) title: String,
     pub(crate) drawing: Drawing,
 }
@@ -106,7 +106,7 @@ impl Figure {
         drawing
     }
 
-    /// The legend in as many rows as it takes, and how high they are.
+    /// The legend in rows, and their height.
     fn legend_rows(&self, most: f64) -> (Drawing, f64) {
         const ROW: f64 = 24.0;
         const SIZE: f64 = 12.5;
@@ -136,7 +136,7 @@ impl Key {
         Self { words: title.to_owned(), sign }
     }
 
-    /// What the entry looks like.
+    /// The sample of the line or colour.
     pub(crate) fn sign(&self) -> Drawing {
         const WIDTH: f64 = 28.0;
         let middle = SIGN_HEIGHT / 2.0;

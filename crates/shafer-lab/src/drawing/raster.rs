@@ -11,7 +11,7 @@ use super::colour::{Colour, PAPER};
 use super::font;
 use super::image::Image;
 
-/// Pixels of the file to one of the drawing: enough for print.
+/// Pixels of the file for one of the drawing: enough for print.
 const SCALE: f32 = 2.0;
 
 impl Drawing {
@@ -69,7 +69,7 @@ fn draw(sheet: &mut Pixmap, item: &Item) -> Result<()> {
             let place = Transform::from_scale(*width as f32 / wide, *height as f32 / high)
                 .post_translate(*x as f32, *y as f32)
                 .post_scale(SCALE, SCALE);
-            // Pixels are what there is to see: they stay squares.
+            // Small images are enlarged without smoothing.
             let paint = PixmapPaint { quality: FilterQuality::Nearest, ..PixmapPaint::default() };
             sheet.draw_pixmap(0, 0, picture.as_ref(), &paint, place, None);
         }
@@ -82,7 +82,7 @@ fn draw(sheet: &mut Pixmap, item: &Item) -> Result<()> {
     Ok(())
 }
 
-/// From words that begin at the origin to words at their place.
+/// Moves text that starts at the origin to its position.
 fn placed(words: &str, [x, y]: Point, style: &TextStyle) -> Transform {
     let width = font::width(words, style.size, style.bold);
     let back = match style.anchor {

@@ -11,16 +11,16 @@ use super::colour::{Colour, FAINT, GRID, INK, PAPER, SOFT};
 use super::font;
 use crate::page::escaped;
 
-/// Whether the paper is drawn too. On a page, the page is the paper.
+/// The background of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Background {
     White,
-    /// White, or dark where the reader's system is.
+    /// White, or dark if the system is in dark mode.
     LightOrDark,
     None,
 }
 
-/// What the colours of paper and ink become in the dark.
+/// The colours of paper and ink in dark mode.
 const DARK: [(Colour, &str); 5] = [
     (PAPER, "#17181b"),
     (INK, "#e9e9ec"),
@@ -30,7 +30,7 @@ const DARK: [(Colour, &str); 5] = [
 ];
 
 impl Drawing {
-    /// The drawing as an SVG element, with what to call it for who cannot see it.
+    /// The drawing as an SVG element with an alternative text.
     pub(crate) fn svg(&self, title: &str, background: Background) -> Result<String> {
         let (width, height) = (number(self.width), number(self.height));
         let mut svg = format!(
@@ -129,7 +129,7 @@ fn stroked(stroke: Option<Stroke>) -> String {
     text + r#" stroke-linejoin="round""#
 }
 
-/// A hundredth of a pixel is as good as any.
+/// Two decimals, without trailing zeros.
 fn number(x: f64) -> String {
     let text = format!("{x:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -111,13 +111,13 @@ pub(crate) fn names(figures: &[Figure]) -> Vec<&'static str> {
 #[test]
 fn a_picture_has_the_size_of_its_drawing_and_shows_it() {
     let mut drawing = Drawing::new(40.0, 20.0);
-    drawing.rectangle([10.0, 5.0], 10.0, 10.0, colour::WRONG);
+    drawing.rectangle([10.0, 5.0], 10.0, 10.0, WRONG);
     let bytes = drawing.png().unwrap();
     let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut pixels).unwrap();
     assert_eq!((info.width, info.height), (80, 40));
     let pixel = |x: usize, y: usize| &pixels[4 * (y * 80 + x)..][..3];
-    assert_eq!(pixel(30, 20), colour::WRONG.0);
+    assert_eq!(pixel(30, 20), WRONG.0);
     assert_eq!(pixel(5, 20), [255; 3]);
 }

@@ -2,16 +2,19 @@
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use shafer::Transform;
 
 use crate::method::{Choice, EVIDENTIAL, SOFTMAX, SPARSEMAX};
 
-/// A transform with its title: the name, with the parameter where it has one.
-pub(crate) type Method = (String, Box<dyn Transform>);
+/// A method with its title: the name, with the parameter where it has one.
+pub(crate) type Method = (String, shafer::Method);
 
-/// All methods, each with its default parameter.
+/// The methods that results have, each with its default parameter. Top-n-sigma is newer than the results.
 pub(crate) fn all(classes: usize) -> Result<Vec<Method>> {
-    Choice::all().into_iter().map(|choice| choice.transform(classes)).collect()
+    let methods = Choice::all().into_iter().map(|choice| choice.method(classes));
+    let known = |method: &Result<Method>| {
+        !method.as_ref().is_ok_and(|(_, method)| method.name() == "top-n-sigma")
+    };
+    methods.filter(known).collect()
 }
 
 /// A method in results: its name as a key of tables, and its title.

@@ -33,7 +33,7 @@ impl Options {
         let data = self.data.map(|data| ("--data", &vqvae::VQVAE, data.meaning()));
         let meaning = |(option, of, meaning): (&str, &Entry, Meaning)| {
             if of.name != experiment.name {
-                bail!("{option} is for {}, not for {}", of.name, experiment.name);
+                bail!("{option} applies to {} only, not to {}", of.name, experiment.name);
             }
             Ok(meaning)
         };

@@ -4,13 +4,13 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use askama::Template;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ALL;
 use crate::atomic::write;
 use crate::drawing::{Figure, write_figures};
-use crate::page::escaped;
 
 /// The numbers of a run.
 pub(crate) const RESULTS: &str = "results.json";
@@ -114,21 +114,13 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 }
 
 /// The last section of a page.
-pub(super) fn made(
-    revision: &str,
-    machine: &str,
-    wall_seconds: f64,
-    data_set: &str,
-    config: &serde_json::Value,
-) -> Result<String> {
-    let time = format!("{wall_seconds:.1} s for the whole run");
-    let facts =
-        [("revision", revision), ("machine", machine), ("time", &time), ("data set", data_set)];
-    let facts = facts.map(|(name, fact)| format!("<dt>{name}</dt><dd>{}</dd>", escaped(fact)));
-    let config = escaped(&serde_json::to_string_pretty(config)?);
-    Ok(format!(
-        "<section>\n<h2>How it was made</h2>\n<dl class=\"facts\">{}</dl>\n\
-         <details><summary>Configuration</summary><pre>{config}</pre></details>\n</section>\n",
-        facts.concat()
-    ))
+#[derive(Template)]
+#[template(path = "experiments/made.html")]
+pub(super) struct Made<'a> {
+    pub(super) revision: &'a str,
+    pub(super) machine: &'a str,
+    pub(super) wall_seconds: f64,
+    pub(super) data_set: &'a str,
+    /// JSON.
+    pub(super) config: String,
 }

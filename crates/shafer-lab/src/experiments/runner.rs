@@ -175,13 +175,11 @@ impl<'a> Run<'a> {
     }
 
     fn folder(&self) -> Result<&Folder> {
-        match self.folder.get() {
-            Some(folder) => Ok(folder),
-            None => {
-                let folder = Folder::open(self.path, self.config.clone())?;
-                Ok(self.folder.get_or_init(|| folder))
-            }
+        if let Some(folder) = self.folder.get() {
+            return Ok(folder);
         }
+        let folder = Folder::open(self.path, self.config.clone())?;
+        Ok(self.folder.get_or_init(|| folder))
     }
 
     /// Runs a stage whose jobs use one thread each, as many at once as there are cores. Returns when all are

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 use serde::Serialize;
-use shafer::{Belief, CompressedRows, Evidence, Logits, Product, Softmax, Transform, TransformExt};
+use shafer::{Belief, CsrRows, Evidence, Logits, Method, Product, Threads};
 
 use crate::groups::in_file;
 use crate::stream::Rows;
@@ -93,7 +93,7 @@ pub(crate) struct JointClass {
 pub(crate) struct Explainer<'a> {
     pub(crate) row: usize,
     pub(crate) logits: &'a [f64],
-    pub(crate) transform: &'a dyn Transform,
+    pub(crate) method: Method,
     pub(crate) temperature: f64,
     /// One name per logit, or none.
     pub(crate) labels: &'a [String],
@@ -134,7 +134,7 @@ impl Explainer<'_> {
         }
         Ok(GroupedExplanation {
             row: self.row,
-            method: self.transform.name(),
+            method: self.method.name(),
             joint: self.joint(&kept, groups, best)?,
             groups: explanations,
         })
@@ -142,7 +142,7 @@ impl Explainer<'_> {
 
     fn joint(
         self,
-        kept: &[CompressedRows<f64>],
+        kept: &[CsrRows<f64>],
         groups: &[Range<usize>],
         best: usize,
     ) -> Result<JointExplanation> {
@@ -153,7 +153,7 @@ impl Explainer<'_> {
             .collect();
         let label =
             |(class, group): (&usize, &Range<usize>)| self.labels.get(group.start + class).cloned();
-        let best = Product::compressed(&rows)?.best(best).into_iter().map(|joint| JointClass {
+        let best = Product::csr(&rows)?.best(best).into_iter().map(|joint| JointClass {
             labels: joint.classes.iter().zip(groups).filter_map(label).collect(),
             classes: joint.classes,
             probability: joint.probability,
@@ -167,15 +167,14 @@ impl Explainer<'_> {
 
     /// The explanation and the kept classes. Frees softmax before computing the weights of evidence, to need at
     /// most two more arrays of the length of the row.
-    fn one(self) -> shafer::Result<(Explanation, CompressedRows<f64>)> {
-        let Self { row, logits, transform, temperature, labels, most } = self;
+    fn one(self) -> shafer::Result<(Explanation, CsrRows<f64>)> {
+        let Self { row, logits, method, temperature, labels, most } = self;
         let input = Logits::row(logits)?.temperature(temperature)?;
         let listed = largest(logits, most);
-        let compressed = transform.compressed(&input)?;
+        let compressed = method.csr(&input, Threads::One)?;
         let (kept, values) = compressed.row(0).unwrap_or_default();
 
-        let mut softmax = vec![0.0; logits.len()];
-        Softmax.dense(&input, &mut softmax)?;
+        let mut softmax = Method::SOFTMAX.dense(&input, Threads::One)?;
         let probabilities: Vec<f64> = listed.iter().map(|&class| softmax[class]).collect();
         let softmax_effective_classes = effective_classes(&softmax);
         let softmax_mass_kept = kept.iter().map(|&class| softmax[class as usize]).sum();
@@ -212,7 +211,7 @@ impl Explainer<'_> {
         }
         let explanation = Explanation {
             row,
-            method: transform.name(),
+            method: method.name(),
             kept: kept.len(),
             kept_above_one_percent: values.iter().filter(|&&p| p > 0.01).count(),
             effective_classes: effective_classes(values),
@@ -256,18 +255,16 @@ fn largest(numbers: &[f64], most: usize) -> Vec<usize> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use shafer::Evidential;
 
     fn explainer<'a>(logits: &'a [f64], labels: &'a [String]) -> Explainer<'a> {
-        const TRANSFORM: &dyn Transform = &Softmax;
-        Explainer { row: 3, logits, transform: TRANSFORM, temperature: 1.0, labels, most: 100 }
+        Explainer { row: 3, logits, method: Method::SOFTMAX, temperature: 1.0, labels, most: 100 }
     }
 
     #[test]
     fn a_row_is_explained_in_the_order_of_its_probabilities() {
         let logits = [0.0, 2.0, f64::NEG_INFINITY, -2.0];
-        let transform = Evidential::default();
-        let e = Explainer { transform: &transform, ..explainer(&logits, &[]) }.whole().unwrap();
+        let method = Method::EVIDENTIAL;
+        let e = Explainer { method, ..explainer(&logits, &[]) }.whole().unwrap();
         let order: Vec<usize> = e.classes.iter().map(|c| c.class).collect();
         assert_eq!(order, [1, 0, 3, 2]);
         assert_eq!(e.kept, 1);
@@ -280,8 +277,8 @@ mod tests {
     #[test]
     fn what_is_kept_and_dropped_in_numbers() {
         let logits = [0.5_f64, 0.25, 0.125, 15.0 / 128.0, 1.0 / 128.0].map(f64::ln);
-        let transform = Evidential::with_rounds(2).unwrap();
-        let e = Explainer { transform: &transform, ..explainer(&logits, &[]) }.whole().unwrap();
+        let method = Method::evidential(2).unwrap();
+        let e = Explainer { method, ..explainer(&logits, &[]) }.whole().unwrap();
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-14, "{a} and {b}");
         assert_eq!((e.kept, e.kept_above_one_percent), (2, 2));
         close(e.softmax_mass_kept, 0.75);
@@ -304,7 +301,7 @@ mod tests {
         let groups = [0..3, 3..7];
         let labels: Vec<String> = ["a", "b", "c", "p", "q", "r", "s"].map(str::to_owned).into();
         let e = explainer(&logits, &labels).groups(&groups, 5).unwrap();
-        let softmax = |group: Range<usize>| Softmax.row(&logits[group]).unwrap();
+        let softmax = |group: Range<usize>| Method::SOFTMAX.row(&logits[group]).unwrap();
         let (first, second) = (softmax(0..3), softmax(3..7));
         let pairs = (0..3).flat_map(|i| (0..4).map(move |j| (i, j)));
         let mut all: Vec<_> = pairs.map(|(i, j)| (first[i] * second[j], vec![i, j])).collect();
@@ -328,9 +325,9 @@ mod tests {
     #[test]
     fn the_most_probable_are_listed() {
         let logits: Vec<f64> = (0..500).map(|i| f64::from(i * 7919 % 97)).collect();
-        let transform = Evidential::default();
+        let method = Method::EVIDENTIAL;
         let explained = |most| {
-            let explainer = Explainer { transform: &transform, most, ..explainer(&logits, &[]) };
+            let explainer = Explainer { method, most, ..explainer(&logits, &[]) };
             explainer.whole().unwrap()
         };
         let all = explained(usize::MAX);

@@ -31,10 +31,10 @@ impl Explanation {
                 name,
                 logit,
                 class.weight.map_or_else(String::new, |w| format!("{w:+.3}")),
-                format!("{:.4}", class.belief),
-                format!("{:.4}", class.plausibility),
-                format!("{:.4}", class.softmax),
-                if class.kept { format!("{:.4}", class.probability) } else { "dropped".to_owned() },
+                probability(class.belief),
+                probability(class.plausibility),
+                probability(class.softmax),
+                if class.kept { probability(class.probability) } else { "dropped".to_owned() },
             ];
             (cells, class.probability)
         });
@@ -147,20 +147,14 @@ fn table(header: &[&str], rows: &[(Vec<String>, f64)], width: usize) -> String {
 mod tests {
     use super::super::Explainer;
     use super::*;
-    use shafer::Evidential;
+    use shafer::Method;
 
     #[test]
     fn tables_fit_their_lines() {
-        let transform = Evidential::default();
+        let method = Method::EVIDENTIAL;
         let logits = [0.0, 2.0, f64::NEG_INFINITY, -2.0];
-        let explainer = Explainer {
-            row: 3,
-            logits: &logits,
-            transform: &transform,
-            temperature: 1.0,
-            labels: &[],
-            most: 3,
-        };
+        let explainer =
+            Explainer { row: 3, logits: &logits, method, temperature: 1.0, labels: &[], most: 3 };
         let explanation = explainer.whole().unwrap();
         for width in [76, 80, 100, 200] {
             let text = explanation.text(width);

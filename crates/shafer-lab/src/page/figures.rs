@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use askama::Template;
 
-use super::{Document, escaped};
+use super::Document;
 use crate::drawing::colour::{GRID, INK, SOFT, WRONG};
 use crate::drawing::{Background, Figure};
 
 const STYLE: &str = include_str!("figures.css");
 
 /// A page with figures and no script.
-pub(crate) fn document(command: &str, title: &str, body: &str) -> String {
+pub(crate) fn document(command: &str, title: &str, body: &str) -> Result<String> {
     Document { command, title, style: &style(), scripts: false, body }.html()
 }
 
@@ -25,42 +26,56 @@ pub(crate) fn style() -> String {
     style
 }
 
-/// A section for each figure, with its legend and note. `of` makes the ids unique on the page; `paper` gives
-/// the number of the paper's figure that corresponds to one of ours, by its name.
+#[derive(Template)]
+#[template(path = "page/figures.html")]
+struct Sections<'a> {
+    of: &'a str,
+    figures: Vec<Section<'a>>,
+}
+
+struct Section<'a> {
+    name: &'a str,
+    title: &'a str,
+    note: &'a str,
+    /// The number of the paper's figure that corresponds to this one.
+    paper: Option<u8>,
+    /// Signs as SVG, with their words.
+    legend: Vec<(String, &'a str)>,
+    columns: usize,
+    /// The width below which panels are not scaled down but put below each other.
+    least: f64,
+    /// Each with its maximal width.
+    panels: Vec<(f64, String)>,
+}
+
+/// A section for each figure. `of` makes the ids unique on the page; `paper` gives the number of the corresponding
+/// figure of the paper.
 pub(crate) fn figure_sections(
     of: &str,
     figures: &[Figure],
     paper: impl Fn(&str) -> Option<u8>,
 ) -> Result<String> {
-    let mut html = String::new();
+    let mut sections = Vec::new();
     for figure in figures {
-        let number = paper(figure.name);
-        let beside =
-            number.map_or_else(String::new, |n| format!(" <small>the paper's figure {n}</small>"));
-        let _ = write!(
-            html,
-            r#"<section class="figure" id="{}-{}"><h2>{}{beside}</h2><ul class="legend">"#,
-            escaped(of),
-            figure.name,
-            escaped(&figure.title)
-        );
-        for key in &figure.legend {
-            let sign = key.sign().svg(&key.words, Background::None)?;
-            let _ = write!(html, "<li>{sign}<span>{}</span></li>", escaped(&key.words));
-        }
+        let legend = figure
+            .legend
+            .iter()
+            .map(|key| Ok((key.sign().svg(&key.words, Background::None)?, key.words.as_str())));
+        let panels = figure.panels.iter().map(|panel| {
+            let width = (1.4 * panel.drawing.width()).round();
+            Ok((width, panel.drawing.svg(&panel.title, Background::None)?))
+        });
         let width = figure.panels.iter().map(|panel| panel.drawing.width()).fold(0.0, f64::max);
-        let _ = write!(
-            html,
-            r#"</ul><div class="panels" style="--columns:{};--least:{:.0}px">"#,
-            figure.columns,
-            0.9 * width
-        );
-        for panel in &figure.panels {
-            let svg = panel.drawing.svg(&panel.title, Background::None)?;
-            let most = 1.4 * panel.drawing.width();
-            let _ = write!(html, r#"<div style="max-width:{most:.0}px">{svg}</div>"#);
-        }
-        let _ = writeln!(html, r#"</div><p class="note">{}</p></section>"#, escaped(&figure.note));
+        sections.push(Section {
+            name: figure.name,
+            title: &figure.title,
+            note: &figure.note,
+            paper: paper(figure.name),
+            legend: legend.collect::<Result<_>>()?,
+            columns: figure.columns,
+            least: (0.9 * width).round(),
+            panels: panels.collect::<Result<_>>()?,
+        });
     }
-    Ok(html)
+    Ok(Sections { of, figures: sections }.render()?)
 }

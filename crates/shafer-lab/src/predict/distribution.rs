@@ -1,42 +1,37 @@
-//! What a method makes of the logits of a pedestrian.
+//! The distribution of a method over joint classes.
 
 use anyhow::{Context as _, Result};
-use shafer::{Logits, Product, Transform, TransformExt as _};
+use shafer::{Logits, Method, Product, Threads};
 use shafer_nets::behaviour::NetworkConfig;
 
-/// A distribution over the joint classes: the variables are independent, and a joint class is kept if each
-/// of its parts is.
+/// A distribution over the joint classes of independent variables. A joint class is kept if each of its parts is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JointDistribution {
     /// Of every joint class.
     pub(crate) probabilities: Vec<f64>,
-    /// The joint classes that are kept, the most likely first.
+    /// The joint classes that are kept, by decreasing probability.
     pub(crate) ranked: Vec<usize>,
 }
 
 impl JointDistribution {
-    /// What each method, which has a title, makes of the same logits.
+    /// Of each method, for the same logits.
     pub(crate) fn all(
-        methods: &[(String, Box<dyn Transform>)],
+        methods: &[(String, Method)],
         logits: &[f32],
         network: &NetworkConfig,
     ) -> Result<Vec<Self>> {
-        let of = |(title, method): &(String, Box<dyn Transform>)| {
-            Self::new(&**method, logits, network).with_context(|| title.clone())
+        let of = |(title, method): &(String, Method)| {
+            Self::new(*method, logits, network).with_context(|| title.clone())
         };
         methods.iter().map(of).collect()
     }
 
     /// Applies a method to each variable.
-    pub(crate) fn new(
-        method: &dyn Transform,
-        logits: &[f32],
-        network: &NetworkConfig,
-    ) -> Result<Self> {
+    pub(crate) fn new(method: Method, logits: &[f32], network: &NetworkConfig) -> Result<Self> {
         let logits: Vec<f64> = logits.iter().copied().map(f64::from).collect();
         let parts = logits
             .chunks(network.classes)
-            .map(|row| Ok(method.compressed(&Logits::row(row)?)?))
+            .map(|row| Ok(method.csr(&Logits::row(row)?, Threads::One)?))
             .collect::<Result<Vec<_>>>()?;
         let rows: Vec<(usize, &[u32], &[f64])> = parts
             .iter()
@@ -48,7 +43,7 @@ impl JointDistribution {
         let classes = network.joint_classes();
         let mut distribution =
             Self { probabilities: vec![0.0; classes], ranked: Vec::with_capacity(classes) };
-        for joint in Product::compressed(&rows)?.iter_best() {
+        for joint in Product::csr(&rows)?.iter_best() {
             let class = network.join(&joint.classes);
             distribution.probabilities[class] = joint.probability;
             distribution.ranked.push(class);
@@ -56,7 +51,7 @@ impl JointDistribution {
         Ok(distribution)
     }
 
-    /// The most likely of those that are kept; fewer if fewer are.
+    /// The most likely kept classes, at most this number.
     pub(crate) fn best(&self, most: usize) -> &[usize] {
         &self.ranked[..most.min(self.ranked.len())]
     }

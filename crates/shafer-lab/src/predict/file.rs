@@ -11,16 +11,16 @@ use super::map::figures;
 use super::table::PredictionTable;
 use crate::drawing::Background;
 
-/// Rows of a table that are held until they are written.
+/// Rows of a Parquet file that are written at once.
 const HELD: usize = 1 << 16;
 
-/// A file that takes its name when it is complete.
+/// A file that is written atomically.
 pub(crate) struct PredictionFile {
     label: String,
     kind: Kind,
 }
 
-/// By which a picture is known to be one of ours, and may be replaced.
+/// Marks pictures that this program wrote, and may replace.
 pub(crate) const SVG_MARK: &str = "<!-- shafer predict -->";
 
 enum Kind {
@@ -135,7 +135,7 @@ impl<W: Write> JsonPredictions<W> {
     }
 }
 
-/// Numbers that are not there are empty fields; words are quoted, since classes have commas.
+/// NaN is an empty field; text is quoted, since joint classes contain commas.
 fn csv(out: &mut impl Write, columns: &[(&str, Column)]) -> io::Result<()> {
     let rows = columns.first().map_or(0, |(_, column)| match column {
         Column::Integers(values) => values.len(),

@@ -1,11 +1,11 @@
-//! How many modes each method keeps, over many frames.
+//! The number of modes that each method keeps, over many frames.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use super::Prediction;
 
-/// A summary of predictions of which only counts are held.
+/// A summary of predictions that holds only counts.
 #[derive(Default)]
 pub(crate) struct KeptCounts {
     frames: usize,
@@ -40,7 +40,7 @@ impl KeptCounts {
         }
     }
 
-    /// For people.
+    /// For the terminal.
     pub(crate) fn text(&self, scene: &Path, pedestrians: usize) -> String {
         let counted = |count: usize, one: &str| {
             if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }

@@ -1,4 +1,4 @@
-//! Where the pedestrians of a scene were, and where they may go: a map for each method.
+//! Maps of past and predicted paths, one for each method.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ const PAST: LineStyle = LineStyle { colour: SOFT, dash: &[], width: 1.6 };
 const STRAIGHT: LineStyle = LineStyle { colour: INK, dash: &[4.0, 3.0], width: 1.2 };
 /// Less likely modes are not drawn.
 const LEAST: f64 = 0.01;
-/// The plot's longer side, and the least of its height.
+/// The width of the plot, and its minimal height.
 const SIDE: f64 = 570.0;
 const LOW: f64 = 260.0;
 const TOP: f64 = 28.0;
@@ -22,10 +22,10 @@ const RIGHT: f64 = 12.0;
 const WORDS: f64 = 11.0;
 /// The pedestrians' numbers.
 const NUMBERS: f64 = 10.0;
-/// Corners of an ellipse.
+/// Corners of the polygon of an ellipse.
 const CORNERS: u32 = 20;
 
-/// How wide the line of a mode is.
+/// The width of the line of a mode.
 fn width(probability: f64) -> f64 {
     1.0 + 5.0 * probability
 }
@@ -87,7 +87,7 @@ fn figure(prediction: &Prediction, map: &Map) -> Figure {
     }
 }
 
-/// Which part of the world is shown, and at which scale: the same along both axes.
+/// The area that is shown, with one scale for both axes.
 struct Map {
     /// The corner at the lower left, in metres.
     low: Point,
@@ -98,7 +98,7 @@ struct Map {
 }
 
 impl Map {
-    /// Everything that is drawn is on it.
+    /// Covers everything that is drawn.
     fn of(predictions: &[Prediction]) -> Self {
         let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
         let mut include = |point: Point| {
@@ -119,7 +119,7 @@ impl Map {
         if low[0] > high[0] {
             (low, high) = ([0.0; 2], [0.0; 2]);
         }
-        // Somebody who stands alone still has some room.
+        // At least two metres, for a pedestrian who stands alone.
         let range = [0, 1].map(|axis| 1.06 * (high[axis] - low[axis]).max(2.0));
         let scale = SIDE / range[0].max(range[1]);
         let (width, height) = (SIDE, (range[1] * scale).max(LOW));
@@ -129,7 +129,7 @@ impl Map {
     }
 }
 
-/// One standard deviation around the mean after so many steps, as a polygon.
+/// One standard deviation around the mean after this number of steps, as a polygon.
 fn ellipse(mode: &Mode, steps: usize) -> Vec<Point> {
     let place = steps.checked_sub(1);
     let found = place.and_then(|place| mode.mean.get(place).zip(mode.covariance.get(place)));
@@ -149,7 +149,7 @@ fn draw(prediction: &Prediction, method: usize, title: &str, map: &Map) -> Drawi
     let Map { low, width, height, scale } = *map;
     let high = [low[0] + width / scale, low[1] + height / scale];
     let y_ticks = ticks(low[1], high[1], if height < 400.0 { 3 } else { 5 });
-    // Narrow screens write larger.
+    // Text is larger on narrow screens.
     let widest = y_ticks.iter().map(|(_, l)| text_width(l, 1.6 * WORDS, false)).fold(0.0, f64::max);
     let left = 26.0 + widest + 6.0;
     let mut drawing = Drawing::new(left + width + RIGHT, TOP + height + BOTTOM);
@@ -236,9 +236,9 @@ fn about_mode(prediction: &Prediction, agent: &AgentPrediction, mode: &Mode) -> 
     text
 }
 
-/// Numbers beside the pedestrians, where there is room for them.
+/// Numbers beside the pedestrians, where they fit.
 struct Labels {
-    /// Left, top, right and bottom of what is there.
+    /// Left, top, right and bottom of each number so far.
     taken: Vec<[f64; 4]>,
     right: f64,
     top: f64,

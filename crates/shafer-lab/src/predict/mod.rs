@@ -1,4 +1,4 @@
-//! `shafer predict`: where the pedestrians of a scene go.
+//! `shafer predict`: predicts the paths of the pedestrians of a scene.
 
 mod distribution;
 mod file;
@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
-use shafer::Transform;
+use shafer::Method;
 use shafer_data::dataset::{FRAME_STEP, SECONDS_PER_STEP, Window};
 use shafer_nets::behaviour::{Forecast, Point, Predictor, Query};
 
@@ -31,7 +31,7 @@ use crate::method::Choice;
 /// A network that was tested on ETH: `trainings/eth-seed-00.weights.safetensors` of a run of `shafer reproduce behaviour`.
 pub(crate) const WEIGHTS: &[u8] = include_bytes!("../../weights/behaviour.safetensors");
 
-/// Where everybody goes who is there at one frame.
+/// The predictions for one frame.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Prediction {
     pub(crate) scene: String,
@@ -39,36 +39,36 @@ pub(crate) struct Prediction {
     pub(crate) frame: u32,
     /// Of the file's frame numbers.
     pub(crate) frames_per_second: f64,
-    /// What a coordinate of 1 in the file is. All lengths below are in metres.
+    /// The unit of the file's coordinates. All lengths below are in metres.
     pub(crate) metres_per_unit: f64,
     pub(crate) seconds_per_step: f64,
-    /// The number of joint classes of which modes are.
+    /// The number of joint classes.
     pub(crate) classes: usize,
     /// What suggests that the scene is not what it is taken for.
     pub(crate) warnings: Vec<String>,
     pub(crate) agents: Vec<AgentPrediction>,
 }
 
-/// Where one pedestrian goes.
+/// The prediction for one pedestrian.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct AgentPrediction {
     /// The pedestrian's number in the scene.
     pub(crate) agent: u32,
     /// At present.
     pub(crate) position: Point,
-    /// In how many frames in a row up to the present the pedestrian was seen, as far as the network looks. If
-    /// it is 1 there is no velocity yet, and the pedestrian is taken to stand.
+    /// The number of consecutive frames up to the present in which the pedestrian was seen, at most those that the network
+    /// looks at. If it is 1, there is no velocity yet, and the pedestrian is assumed to stand.
     pub(crate) seen: usize,
-    /// How many others are near.
+    /// The number of neighbours.
     pub(crate) neighbours: usize,
-    /// Where it was at each of the steps in which it was seen; the last is the present.
+    /// The position at each of these steps; the last is the present.
     pub(crate) past: Vec<Point>,
-    /// Where it is after each step if it goes on as in the last one, to compare the modes with.
+    /// The path at constant velocity, to compare the modes with.
     pub(crate) constant_velocity: Vec<Point>,
     pub(crate) methods: Vec<MethodModes>,
 }
 
-/// What one method keeps.
+/// The modes that one method keeps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct MethodModes {
     pub(crate) method: String,
@@ -81,15 +81,15 @@ pub(crate) struct MethodModes {
 pub(crate) struct Mode {
     /// The class of each latent variable.
     pub(crate) class: Vec<usize>,
-    /// All modes of a method add up to 1.
+    /// The modes of a method sum to 1.
     pub(crate) probability: f64,
-    /// Where the pedestrian is after each step.
+    /// The mean position after each step.
     pub(crate) mean: Vec<Point>,
-    /// Of x, of x and y, and of y, at each step, in square metres.
+    /// xx, xy and yy at each step, in square metres.
     pub(crate) covariance: Vec<[f64; 3]>,
 }
 
-/// Which frames are the present, one after the other.
+/// The frames to predict from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameChoice {
     Last,
@@ -109,21 +109,21 @@ impl FromStr for FrameChoice {
     }
 }
 
-/// What to predict, and how.
+/// The arguments of a prediction.
 pub(crate) struct Request<'a> {
     pub(crate) scene: &'a Path,
     pub(crate) rate: Option<FrameRate>,
     pub(crate) units: Option<Units>,
-    /// Of `shafer reproduce behaviour`; those that are part of the program if there are none.
+    /// Weights of `shafer reproduce behaviour`; the embedded ones by default.
     pub(crate) weights: Option<&'a Path>,
     pub(crate) methods: &'a [Choice],
 }
 
-/// A file and a network, from which predictions for single frames are made.
+/// A scene with a network, for predictions of single frames.
 pub(crate) struct Forecaster {
     recording: Recording,
     predictor: Predictor,
-    methods: Vec<(String, Box<dyn Transform>)>,
+    methods: Vec<(String, Method)>,
     warnings: Vec<String>,
 }
 
@@ -149,7 +149,7 @@ impl Forecaster {
             );
         }
         let classes = network.classes;
-        let methods = request.methods.iter().map(|choice| choice.transform(classes));
+        let methods = request.methods.iter().map(|choice| choice.method(classes));
         let methods = methods.collect::<Result<Vec<_>>>()?;
         let warnings = recording.warnings();
         Ok(Self { recording, predictor, methods, warnings })
@@ -165,7 +165,7 @@ impl Forecaster {
         self.recording.pedestrians()
     }
 
-    /// The frames that a choice means: at least one, and somebody is there at each.
+    /// The frames of a choice: at least one, each with a pedestrian.
     pub(crate) fn frames(&self, choice: FrameChoice) -> Result<Vec<u32>> {
         let all = || self.recording.frames();
         let (Some(first), Some(last)) = (all().next(), all().next_back()) else {
@@ -182,7 +182,7 @@ impl Forecaster {
         }
     }
 
-    /// Predicts for everybody who is there at a frame.
+    /// Predicts for every pedestrian of a frame.
     pub(crate) fn at(&self, frame: u32) -> Result<Prediction> {
         self.predict(frame).with_context(|| self.recording.name.clone())
     }
@@ -199,7 +199,7 @@ impl Forecaster {
         let distributions = (0..windows.len())
             .map(|agent| JointDistribution::all(methods, encoded.logits(agent), network))
             .collect::<Result<Vec<_>>>()?;
-        // What any method keeps is decoded once, and nothing else, all in one batch.
+        // Only classes that a method keeps are decoded, each once, in one batch.
         let classes = network.joint_classes();
         let mut kept = vec![false; windows.len() * classes];
         for (agent, distributions) in distributions.iter().enumerate() {
@@ -257,7 +257,6 @@ impl Forecaster {
     }
 }
 
-/// The path of one who goes on as in the last step.
 fn constant_velocity(window: &Window, steps: usize) -> Vec<Point> {
     let [x, y] = window.origin;
     let [.., u, v, _, _] = window.history.last().copied().unwrap_or_default();
@@ -274,7 +273,7 @@ impl Mode {
 }
 
 impl Prediction {
-    /// For people: the likeliest modes of each pedestrian, and where they end.
+    /// For the terminal: the likeliest modes of each pedestrian, and where they end.
     pub(crate) fn text(&self) -> String {
         const SHOWN: usize = 5;
         let people = if self.agents.len() == 1 { "pedestrian" } else { "pedestrians" };

@@ -7,17 +7,17 @@ use std::str::FromStr;
 use anyhow::{Result, anyhow};
 use shafer_data::dataset::{FRAME_STEP, SECONDS_PER_STEP, Scene, Track};
 
-/// Two positions that are farther apart in time have a gap between them. Files with steps of 0.4 s and of
-/// 0.5 s have none, and one missing step is one.
+/// Positions farther apart in time than this have a gap between them: files with steps of 0.4 or 0.5 s have none, a missing
+/// step is one.
 const LONGEST_STEP: f64 = 0.6;
 
-/// Frames closer than this are the same moment.
+/// Frames closer than this are the same time.
 const SAME: f64 = 1e-6;
 
-/// Median speeds of pedestrians, in metres a second, lie between these. That of ETH's fastest scene is 2.5.
+/// The range of plausible median speeds in m/s; that of ETH's fastest scene is 2.5.
 const SPEEDS: [f64; 2] = [0.02, 3.0];
 
-/// How many frames are a second.
+/// Frames per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FrameRate(f64);
 
@@ -34,7 +34,7 @@ impl FromStr for FrameRate {
     }
 }
 
-/// What a coordinate of 1 is, in metres.
+/// The unit of coordinates, in metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Units(f64);
 
@@ -62,19 +62,18 @@ fn positive(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0)
 }
 
-/// Where everybody was, in metres.
+/// The tracks of a file, in metres.
 pub(super) struct Recording {
     pub(super) name: String,
     pub(super) frames_per_second: f64,
     pub(super) metres_per_unit: f64,
     tracks: Vec<Track>,
-    /// Who is there at each frame: the track, and the place in it.
+    /// The pedestrians of each frame: indices of a track and of a position in it.
     frames: BTreeMap<u32, Vec<[usize; 2]>>,
 }
 
 impl Recording {
-    /// Reads a file's text. Without a frame rate, frames must be 10 apart, as in ETH/UCY: in a file of
-    /// another rate, that finds the mistake.
+    /// Parses a file. Without a frame rate, frames must be 10 apart as in ETH/UCY, which detects files of another rate.
     pub(super) fn parse(
         name: &str,
         text: &[u8],
@@ -105,7 +104,7 @@ impl Recording {
         Ok(Self { name: scene.name, frames_per_second, metres_per_unit, tracks, frames })
     }
 
-    /// The frames at which somebody is there, increasing.
+    /// The frames with pedestrians, in increasing order.
     pub(super) fn frames(&self) -> impl ExactSizeIterator<Item = u32> + DoubleEndedIterator {
         self.frames.keys().copied()
     }
@@ -115,8 +114,8 @@ impl Recording {
         self.tracks.len()
     }
 
-    /// Everybody who is there at a frame, and where they were in so many steps of 0.4 s before it. The
-    /// present is the frame `steps * FRAME_STEP` of the scene. Nothing after the present is looked at.
+    /// The pedestrians of a frame, with their positions in `steps` steps of 0.4 s before it. The present is the frame
+    /// `steps * FRAME_STEP` of the scene. Nothing after the present is used.
     ///
     /// Positions between two frames of a track are interpolated linearly.
     pub(super) fn at(&self, frame: u32, steps: usize) -> Scene {
@@ -162,7 +161,7 @@ impl Recording {
         f64::from(track.frames[place + 1] - track.frames[place]) / self.frames_per_second
     }
 
-    /// What suggests that the frame rate or the unit is another one.
+    /// Signs that the frame rate or the unit is wrong.
     pub(super) fn warnings(&self) -> Vec<String> {
         let rate = self.frames_per_second;
         let mut speeds: Vec<f64> = self.tracks.iter().filter_map(|t| self.speed(t)).collect();
@@ -208,7 +207,7 @@ impl Recording {
     }
 }
 
-/// A speed in as many digits as people read.
+/// A speed for people to read.
 fn short(speed: f64) -> String {
     if speed >= 1.0 { format!("{speed:.1}") } else { format!("{speed:.3}") }
 }
@@ -225,7 +224,7 @@ mod tests {
         Recording::parse("street", text.as_bytes(), Some(rate), Some(units)).unwrap()
     }
 
-    /// One who walks at 1.5 m/s along x, written every `every` frames.
+    /// A walk at 1.5 m/s along x, written every `every` frames.
     fn walk(frames: u32, every: usize, fps: f64, unit: f64) -> String {
         let mut text = String::new();
         for frame in (0..=frames).step_by(every) {
@@ -275,7 +274,7 @@ mod tests {
         let [x, y] = track.positions[1];
         assert!((x - (9.0 - 8.0 * 10.0 / 11.0)).abs() < 1e-12 && (y - 9.0 / 11.0).abs() < 1e-12);
         assert_eq!((track.positions[0], track.positions[2]), ([9.0, 9.0], [7.0, 7.0]));
-        // What comes later is not there.
+        // Later positions are left out.
         assert_eq!(scene.tracks.len(), 1);
         assert_eq!(recording.at(50, 2).tracks.len(), 2);
         assert!(recording.at(45, 2).tracks.is_empty());

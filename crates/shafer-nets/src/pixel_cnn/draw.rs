@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 
 use rand_core::TryRng;
-use shafer::{CompressedRows, Logits, Transform, TransformExt, sample_compressed};
+use shafer::{CsrRows, Logits, Method, Threads, sample_csr};
 
 use crate::random::{Purpose, Random};
 use crate::{Error, Result};
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling<'a> {
     /// From logits to the distribution of a position.
-    pub transform: &'a dyn Transform,
+    pub method: Method,
     /// The seed of all images.
     pub seed: u64,
     /// The number of the first image of the batch; the others follow.
@@ -53,7 +53,7 @@ impl Sampling<'_> {
 pub struct Samples {
     /// The codes.
     pub codes: Vec<u16>,
-    /// The number of codes that the transform kept.
+    /// The number of codes that the method kept.
     pub kept: Vec<u32>,
     /// Their probability under softmax.
     pub mass: Vec<f32>,
@@ -80,7 +80,7 @@ pub(super) fn draw(
     logits: &[f32],
     codes: usize,
     position: usize,
-    rows: &mut CompressedRows<f32>,
+    rows: &mut CsrRows<f32>,
     samples: &mut Samples,
 ) -> Result<()> {
     let images = logits.len() / codes;
@@ -90,13 +90,13 @@ pub(super) fn draw(
     };
     let masked = sampling.masked(logits, codes)?;
     let input = Logits::rows(&masked, codes).map_err(broken)?;
-    sampling.transform.compressed_into(&input, rows).map_err(broken)?;
+    sampling.method.csr_into(&input, Threads::One, rows).map_err(broken)?;
     for (image, ((kept, values), logits)) in rows.iter().zip(logits.chunks_exact(codes)).enumerate()
     {
         let number = u64::from(sampling.first_image) + image as u64;
         let stream = number << 32 | position as u64;
         let mut random = Word(Random::new(sampling.seed, Purpose::Sample, stream));
-        let code = sample_compressed(kept, values, &mut random).map_err(broken)?;
+        let code = sample_csr(kept, values, &mut random).map_err(broken)?;
         let at = image * positions + position;
         samples.codes[at] = code as u16;
         samples.kept[at] = kept.len() as u32;

@@ -8,7 +8,7 @@ use super::config::PixelCnnConfig;
 use super::network::{Grids, Network};
 use crate::layers::Initialiser;
 use crate::weights::{Precision, Tensors, host};
-use crate::{Result, cpu};
+use crate::{Error, Result, cpu};
 
 /// A distribution over grids of codes, given a class.
 ///
@@ -91,6 +91,9 @@ impl PixelCnn {
     /// The negative log-likelihood of grids of codes given their classes, in nats: the mean over all
     /// positions.
     pub fn negative_log_likelihood(&self, codes: &[u16], classes: &[u16]) -> Result<f64> {
+        if classes.is_empty() {
+            return Err(Error::data("codes", "there is not a single grid"));
+        }
         let mut sum = 0.0;
         let grids = codes.chunks_exact(self.config.positions());
         for (logits, codes) in self.logits(codes, classes)?.zip(grids) {

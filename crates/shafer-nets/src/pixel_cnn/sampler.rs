@@ -6,7 +6,7 @@
 //! bit (see `product.rs`), and so are the codes.
 
 use rayon::prelude::*;
-use shafer::CompressedRows;
+use shafer::CsrRows;
 
 use super::config::PixelCnnConfig;
 use super::cpu::{Images, gate_rows};
@@ -21,7 +21,7 @@ use crate::{Error, Result};
 /// every position, and to the same codes.
 ///
 /// ```
-/// use shafer::{Evidential, Softmax};
+/// use shafer::Method;
 /// use shafer_nets::pixel_cnn::{PixelCnn, PixelCnnConfig, Sampler, Sampling};
 ///
 /// let config = PixelCnnConfig {
@@ -34,8 +34,7 @@ use crate::{Error, Result};
 /// };
 /// let prior = PixelCnn::untrained(&config, 7)?;
 /// let sampler = Sampler::new(&prior);
-/// let evidential = Evidential::default();
-/// let sampling = Sampling { transform: &evidential, seed: 3, first_image: 0, mask: None };
+/// let sampling = Sampling { method: Method::EVIDENTIAL, seed: 3, first_image: 0, mask: None };
 /// let samples = sampler.sample(&[0, 0, 1], &sampling)?;
 /// assert_eq!(samples.codes.len(), 3 * 16);
 /// assert!(samples.kept.iter().all(|&kept| kept < 20));
@@ -44,7 +43,7 @@ use crate::{Error, Result};
 /// let last = sampler.sample(&[1], &Sampling { first_image: 2, ..sampling })?;
 /// assert_eq!(last.codes, samples.codes[2 * 16..]);
 ///
-/// let dense = sampler.sample(&[0], &Sampling { transform: &Softmax, ..sampling })?;
+/// let dense = sampler.sample(&[0], &Sampling { method: Method::SOFTMAX, ..sampling })?;
 /// assert!(dense.kept.iter().all(|&kept| kept == 20));
 /// # Ok::<(), shafer_nets::Error>(())
 /// ```
@@ -95,26 +94,26 @@ impl Sampler {
     /// One image for each class, on the threads of the current `rayon` pool.
     pub fn sample(&self, classes: &[u16], sampling: &Sampling<'_>) -> Result<Samples> {
         self.config.check_classes(classes)?;
-        if u32::try_from(classes.len())
-            .is_ok_and(|count| sampling.first_image.checked_add(count).is_some())
-        {
-            let share = classes.len().div_ceil(rayon::current_num_threads());
-            let size = share.clamp(1, IMAGES_AT_ONCE);
-            let batches: Vec<Samples> = classes
-                .par_chunks(size)
-                .enumerate()
-                .map(|(i, classes)| {
-                    let first_image = sampling.first_image + (i * size) as u32;
-                    let sampling = Sampling { first_image, ..*sampling };
-                    Batch::new(self, classes).sample(&sampling)
-                })
-                .collect::<Result<_>>()?;
-            let mut all = Samples::default();
-            batches.into_iter().for_each(|samples| all.append(samples));
-            Ok(all)
-        } else {
-            Err(Error::data("images", "their numbers must be below 2^32"))
+        let last =
+            u32::try_from(classes.len()).ok().and_then(|n| sampling.first_image.checked_add(n));
+        if last.is_none() {
+            return Err(Error::data("images", "their numbers must be below 2^32"));
         }
+        let share = classes.len().div_ceil(rayon::current_num_threads());
+        let size = share.clamp(1, IMAGES_AT_ONCE);
+        let batches: Vec<Samples> = classes
+            .par_chunks(size)
+            .enumerate()
+            .map(|(i, classes)| {
+                let first_image = sampling.first_image + (i * size) as u32;
+                Batch::new(self, classes).sample(&Sampling { first_image, ..*sampling })
+            })
+            .collect::<Result<_>>()?;
+        let mut all = Samples::default();
+        for samples in batches {
+            all.append(samples);
+        }
+        Ok(all)
     }
 }
 
@@ -179,7 +178,7 @@ impl<'a> Batch<'a> {
         let PixelCnnConfig { latent: [rows, columns], codes, width, .. } = self.sampler.config;
         let positions = rows * columns;
         let mut samples = Samples::with_positions(self.classes.len() * positions);
-        let mut compressed = CompressedRows::new();
+        let mut compressed = CsrRows::new();
         for row in 0..rows {
             self.begin_row(row);
             for column in 0..columns {
@@ -294,7 +293,9 @@ impl<'a> Batch<'a> {
             to.copy_from_slice(&last[p * 2 * width + width..][..width]);
         };
         self.sampler.hidden.product(inputs, gather, gated);
-        gated.iter_mut().for_each(|x| *x = x.max(0.0));
+        for x in gated.iter_mut() {
+            *x = x.max(0.0);
+        }
         resize(logits, images * codes);
         let gather =
             |p: usize, to: &mut [f32]| to.copy_from_slice(&gated[p * head_width..][..head_width]);

@@ -1,4 +1,5 @@
 //! What the tests of trainings share.
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::collections::BTreeMap;
 

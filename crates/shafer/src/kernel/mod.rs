@@ -1,46 +1,38 @@
-//! The loops over a row that every transform is made of.
+//! The loops over a row that every method is made of.
 //!
-//! `f32` rows, and through them the half types, run vectorised, with the instruction set chosen at
-//! run time; `f64` rows run the plain loops of `double`, where accuracy comes first. Sums of logits
-//! are taken in double precision in both cases, because the sign of `l_k - mean(l)` decides over a
-//! class.
+//! `f32` rows, and through them the half types, run on vectors whose instruction set is chosen at
+//! run time; `f64` rows run plain loops with corrected sums. Sums of logits are taken in `f64` or
+//! better in both, because the sign of `l_k - mean(l)` decides whether a class is kept.
 
-mod blockwise;
-mod double;
-mod gibbs;
+mod exp;
+mod f32;
+mod f64;
 mod pack;
-#[cfg(target_arch = "x86_64")]
-mod pick;
 mod prefetch;
-mod single;
-mod stream;
 mod tile;
-mod vectors;
+#[cfg(target_arch = "x86_64")]
+mod tile_pack;
+mod tile_project;
 
-pub(crate) use blockwise::Desk;
-pub(crate) use gibbs::Rate;
-pub(crate) use prefetch::Next;
-pub(crate) use stream::{Stream, Word};
-pub(crate) use tile::{ShortRows, TILE_CLASSES, TileRule};
+pub(crate) use exp::Rate;
+pub(crate) use pack::Staging;
+pub(crate) use tile::{ShortRows, TILE_CLASSES, TileOutput, TileRule};
+pub(crate) use tile_project::Projection as TileProjection;
 
-use crate::compressed::Entries;
 use crate::element::Element;
 use crate::numerics::Sum;
 
 /// The type a row is computed in.
-pub(crate) trait Float: Element<Compute = Self> + Word {
+pub trait Float: Element<Compute = Self> {
     const NEG_INFINITY: Self;
 
-    /// Whether the sum of finite values may not be finite.
+    /// Whether the sum of finite values may overflow.
     const SUMS_OVERFLOW: bool;
 
-    /// The loops, to be called from anywhere.
-    const LOOPS: Self::Anywhere;
-
-    type Anywhere: Loops<Self>;
-
-    /// Runs a task with loops that become part of it: where rows are short, finding the instruction set
-    /// and calling a function would take as long as the loop.
+    /// Runs a task compiled for the best instruction set of this machine.
+    ///
+    /// The detection and the call cost as much as a loop over a short row, so a task covers many
+    /// rows.
     fn run<T: Task<Self>>(task: T) -> T::Output;
 
     /// The next smaller value.
@@ -52,23 +44,17 @@ pub(crate) trait Float: Element<Compute = Self> + Word {
     fn floor_from(value: f64) -> Self;
 }
 
-/// What is done with the loops of [`Float::run`].
-pub(crate) trait Task<F: Float> {
+/// What [`Float::run`] runs.
+pub trait Task<F: Float> {
     type Output;
 
-    /// Must be inlined, with all that it calls on the way to a loop: only then do they share the
-    /// instruction set.
+    /// Must be inlined, with everything on the way to a loop: only then are the loops compiled for
+    /// the instruction set of the task.
     fn run(self, loops: impl Loops<F>) -> Self::Output;
 }
 
-/// The loops over a row, for an instruction set.
-pub(crate) trait Loops<F: Float>: Copy {
-    /// The same, but `scan` asks for every other cache line only: processors fetch them in pairs, and some have their
-    /// hands full if both are asked for.
-    fn sparing(self) -> Self {
-        self
-    }
-
+/// The loops over a row, for one instruction set.
+pub trait Loops<F: Float>: Copy {
     /// Maximum and sum.
     fn scan(self, row: &[F]) -> Scan<F>;
 
@@ -84,114 +70,78 @@ pub(crate) trait Loops<F: Float>: Copy {
         self.weight_above(row, row, threshold)
     }
 
-    /// Sum of the `weights` whose key is above `threshold`, and their number.
+    /// Sum and number of the `weights` whose key is above `threshold`.
     fn weight_above(self, keys: &[F], weights: &[F], threshold: F) -> Above;
 
-    /// The largest value that is not greater than the mean of values of which the sum is finite.
+    /// The sum of `(x - centre)^2` over the values that are not `-inf`.
+    fn squares(self, row: &[F], centre: f64) -> f64;
+
+    /// The largest value that is not greater than the mean of values with a finite sum.
     fn mean_floor(self, values: Above) -> F;
 
     /// The number of values above `threshold`.
     fn count_above(self, row: &[F], threshold: F) -> usize;
 
-    /// The values above `threshold` and their columns, packed to the front of the two buffers, which must have room
-    /// for them; the number of them. What comes after them there may be overwritten. What lies `ahead` elements
-    /// later in memory is to be next.
-    fn compact(
-        self,
-        row: &[F],
-        threshold: F,
-        columns: &mut [u32],
-        values: &mut [F],
-        ahead: usize,
-    ) -> usize;
+    /// Writes `exp(x / T)`, up to a factor common to the row, for the values above the threshold
+    /// and 0 for the others; returns the sum.
+    fn exp_above(self, row: &[F], out: &mut [F], cut: Cut<F>, rate: Rate) -> f64;
 
-    /// `exp(x / T)`, up to a factor common to the row, for the values above the threshold, and 0 for
-    /// the others; the sum of it.
-    fn exp_above(self, row: &[F], out: &mut [F], cut: Cut<F>, rate: Rate, ahead: Ahead) -> f64;
-
-    /// What `exp_above` writes for the values above the threshold, where `compact` would write these; their number,
-    /// and the sum.
-    fn compact_exp(
-        self,
-        row: &[F],
-        cut: Cut<F>,
-        rate: Rate,
-        columns: &mut [u32],
-        values: &mut [F],
-        ahead: usize,
-    ) -> (usize, f64);
-
-    /// The same for rows of at least [`LONG`] classes, which pass over a desk. The sum is added in another order, and may
-    /// differ in its last digits.
-    fn compact_long(
-        self,
-        row: &[F],
-        cut: Cut<F>,
-        rate: Rate,
-        desk: &mut Desk,
-        columns: &mut [u32],
-        values: &mut [F],
-    ) -> (usize, f64);
-
-    /// As `exp_above` for the first `count` values, all of them, in place. There must be [`SLACK`] more, which may be
-    /// overwritten.
+    /// As [`Self::exp_above`] for the first `count` values, all of them, in place. [`SLACK`] more
+    /// values must follow, which may be overwritten.
     fn exp_all(self, values: &mut [F], count: usize, max: F, rate: Rate) -> f64;
 
-    /// Multiplies every value by `factor`, and meanwhile asks for what is next.
-    fn scale(self, values: &mut [F], factor: f64, next: Option<Next<'_, F>>);
+    /// Writes the values above `threshold` and their columns to the front of the two buffers and
+    /// returns their number. The buffers need room for them and [`SLACK`] more, which may be
+    /// overwritten.
+    fn pack(self, row: &[F], threshold: F, staging: &mut Staging, entries: Entries<'_, F>)
+    -> usize;
 
-    /// Every value times `factor`, past the caches; meanwhile, asks for what is next.
-    fn scale_to(
+    /// As [`Self::pack`], with the exponentials in place of the values; the number and the sum.
+    fn pack_exp(
         self,
-        values: &[F],
-        factor: f64,
-        out: &mut Stream<'_, F>,
-        next: Option<Next<'_, F>>,
-    );
+        row: &[F],
+        cut: Cut<F>,
+        rate: Rate,
+        staging: &mut Staging,
+        entries: Entries<'_, F>,
+    ) -> (usize, f64);
 
-    /// The largest value of each of several groups that partition the row, appended to `maxima`:
+    /// Multiplies every value by `factor`, and prefetches `next` meanwhile.
+    fn scale(self, values: &mut [F], factor: f64, next: &[F]);
+
+    /// Appends to `maxima` the largest value of each of several groups that partition the row:
     /// about an eighth as many as there are values.
     fn group_maxima(self, row: &[F], maxima: &mut Vec<F>);
 
-    /// The distributions of short rows; the number of vacuous ones. `None` where this type has no such path,
-    /// or where a row is at fault: the general path then says which.
-    fn tile(self, rows: ShortRows<'_, F>, out: &mut [F]) -> Option<usize>;
-
-    /// The same in compressed form.
-    fn tile_compressed(self, rows: ShortRows<'_, F>, entries: &mut Entries<'_, F>)
-    -> Option<usize>;
-
-    /// And only how many classes are kept.
-    fn tile_sizes(self, rows: ShortRows<'_, F>, sizes: &mut [u32]) -> Option<usize>;
+    /// The distributions of short rows; the number of vacuous ones. `None` if this type has no such
+    /// path or if a row is invalid: the general path then says which.
+    fn tile(self, rows: ShortRows<'_, F>, output: TileOutput<'_, F>) -> Option<usize>;
 }
 
-/// From so many classes on, rows are compressed block by block.
-pub(crate) const LONG: usize = 256;
-
-/// No instruction set has more lanes.
+/// The number of lanes of the widest vector.
 const MAX_LANES: usize = 16;
 
-/// How many values past the end of what is kept vectors may overwrite.
+/// How many values past the end of a result vectors may overwrite.
 pub(crate) const SLACK: usize = MAX_LANES;
 
-/// How many elements later in memory what is next lies, to be read and to be written.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ahead {
-    pub(crate) read: usize,
-    pub(crate) write: usize,
+/// Buffers of equal length for columns and values.
+#[derive(Debug)]
+pub struct Entries<'a, F> {
+    pub(crate) columns: &'a mut [u32],
+    pub(crate) values: &'a mut [F],
 }
 
 /// Where a row is cut off: what lies above the threshold is kept.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cut<F> {
+#[derive(Clone, Copy, Debug)]
+pub struct Cut<F> {
     pub(crate) threshold: F,
     /// The maximum of the row.
     pub(crate) max: F,
 }
 
-/// What one read of a row tells.
+/// Maximum and sum of a row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scan<F> {
+pub struct Scan<F> {
     pub(crate) max: F,
     pub(crate) sum: Sum,
     /// Whether every value is finite; `max` and `sum` mean nothing otherwise.
@@ -200,15 +150,15 @@ pub(crate) struct Scan<F> {
 
 /// The largest value of a row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Max<F> {
+pub struct Max<F> {
     pub(crate) max: F,
-    /// False only if some value may not be finite.
+    /// False if some value may not be finite.
     pub(crate) finite: bool,
 }
 
-/// The part of a row above a threshold.
+/// Sum and number of some values of a row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Above {
+pub struct Above {
     pub(crate) sum: Sum,
     pub(crate) count: usize,
 }

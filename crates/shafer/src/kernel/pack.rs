@@ -1,249 +1,247 @@
-//! What is kept of a row, packed where it belongs, with the exponentials of it.
+//! Packs what a row keeps: columns and values, or columns and exponentials.
+//!
+//! A row is packed in blocks of 256 through a staging buffer in the first-level cache. So
+//! exponentials are computed for the kept values only, columns are packed as bytes (a whole block
+//! fits a byte), and memory is written in order and once, where packing itself stores whole vectors
+//! that the next ones overlap.
 
-use fearless_simd::prelude::*;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::_mm512_cvtepu8_epi32;
 
-use super::gibbs::Term;
-use super::single::{PAGE, SUMMANDS, add};
-use super::{Cut, Rate, prefetch};
+#[cfg(target_arch = "x86_64")]
+use fearless_simd::{Avx512, u32x16};
+use fearless_simd::{mask8x16, prelude::*, u8x16};
 
-/// See [`super::Loops::compact`].
-#[inline(always)]
-pub(super) fn pack<S: Simd>(
-    simd: S,
-    row: &[f32],
-    threshold: f32,
-    columns: &mut [u32],
-    values: &mut [f32],
-    ahead: usize,
-) -> usize {
-    pack_with(simd, row, threshold, columns, values, ahead, &mut Nothing)
+use super::exp::Term;
+use super::f32::{SUMMANDS, add};
+use super::prefetch::{self, DISTANCE};
+use super::{Cut, Entries, MAX_LANES, Rate};
+
+/// Logits of a block: as many as a byte can number.
+const BLOCK: usize = 256;
+
+/// After a block of which fewer are kept, four vectors at a time are tested before they are packed.
+const FEW: usize = BLOCK / 16;
+
+/// The position of each logit in a block, and of those of a vector before and after it.
+const POSITIONS: [u8; MAX_LANES + BLOCK + MAX_LANES] = {
+    let mut positions = [0; _];
+    let mut i = 0;
+    while i < positions.len() {
+        positions[i] = (i as u8).wrapping_sub(MAX_LANES as u8);
+        i += 1;
+    }
+    positions
+};
+
+/// For each mask of eight lanes, the numbers of the set lanes as bytes.
+const SET_LANES: [u64; 256] = {
+    let mut packed = [0; _];
+    let mut bits = 0;
+    while bits < packed.len() {
+        let (mut lane, mut kept) = (0, 0);
+        while lane < 8 {
+            if bits >> lane & 1 == 1 {
+                packed[bits] |= lane << (8 * kept);
+                kept += 1;
+            }
+            lane += 1;
+        }
+        bits += 1;
+    }
+    packed
+};
+
+/// The staging buffer of a block.
+///
+/// A load waits for an earlier store if the last 12 bits of their addresses agree (4K aliasing). The
+/// packed values therefore begin at the same offset as the block, modulo a kilobyte: the stores,
+/// which advance more slowly, then stay behind the loads. For the same reason the buffer has a page
+/// to itself, which also keeps vectors within cache lines when they are read back.
+#[derive(Debug)]
+#[repr(C, align(4096))]
+pub struct Staging {
+    positions: Positions,
+    values: [f32; 2 * BLOCK],
 }
 
-/// See [`super::Loops::compact_exp`]; for rows that `T` serves.
+/// What is kept of a block, and a vector more; of bytes, a cache line more.
+type Values = [f32; BLOCK + MAX_LANES];
+type Positions = [u8; BLOCK + 4 * MAX_LANES];
+
+impl Default for Staging {
+    fn default() -> Self {
+        Self { values: [0.0; _], positions: [0; _] }
+    }
+}
+
+impl Staging {
+    /// The part of the buffer for a block.
+    #[inline(always)]
+    fn stage(&mut self, block: &[f32]) -> Stage<'_> {
+        let distance = block.as_ptr().addr().wrapping_sub(self.values.as_ptr().addr());
+        let begin = distance / size_of::<f32>() % BLOCK / MAX_LANES * MAX_LANES;
+        let (values, _) = self.values[begin..].split_first_chunk_mut().expect("there is room");
+        Stage { values, positions: &mut self.positions }
+    }
+}
+
+struct Stage<'a> {
+    values: &'a mut Values,
+    positions: &'a mut Positions,
+}
+
+/// [`super::Loops::pack_exp`] if `EXP`, for rows that `T` serves; otherwise [`super::Loops::pack`], which
+/// uses neither the maximum nor the rate, and whose sum is 0.
 #[inline(always)]
-pub(super) fn pack_exp<S: Simd, T: Term<S>>(
+pub(super) fn pack<S: Simd, T: Term<S>, const EXP: bool>(
     simd: S,
     row: &[f32],
     Cut { threshold, max }: Cut<f32>,
     rate: Rate,
-    columns: &mut [u32],
-    values: &mut [f32],
-    ahead: usize,
+    staging: &mut Staging,
+    Entries { columns, values }: Entries<'_, f32>,
 ) -> (usize, f64) {
-    if threshold < rate.underflow(max) {
-        let mut exps = Exps::<S, T, false>::new(simd, max, rate);
-        let n = pack_with(simd, row, threshold, columns, values, ahead, &mut exps);
-        (n, exps.sum())
-    } else {
-        let mut exps = Exps::<S, T, true>::new(simd, max, rate);
-        let n = pack_with(simd, row, threshold, columns, values, ahead, &mut exps);
-        (n, exps.sum())
-    }
-}
-
-/// What is done while a row is packed.
-trait Work<S: Simd> {
-    /// What is packed instead of a vector.
-    fn vector(&mut self, x: S::f32s, keep: S::mask32s) -> S::f32s;
-
-    /// After a block of them.
-    fn block(&mut self);
-}
-
-#[inline(always)]
-fn pack_with<S: Simd, W: Work<S>>(
-    simd: S,
-    row: &[f32],
-    threshold: f32,
-    columns: &mut [u32],
-    values: &mut [f32],
-    ahead: usize,
-    work: &mut W,
-) -> usize {
     let lanes = S::f32s::LEN;
-    let bound = S::f32s::simd_from(simd, threshold);
-    let lane = S::u32s::from_fn(simd, |lane| lane as u32);
-    let step = S::u32s::simd_from(simd, lanes as u32);
-    let mut column = lane;
-    let mut n = 0;
-    let room = values.len().min(columns.len());
-    let (values, columns) = (&mut values[..room], &mut columns[..room]);
-    // No farther than that: what comes after it may be written by another thread just now.
-    let far = |start: usize, ahead: usize| ahead.min(room - start - 1);
-    let (whole, tail) = row.split_at(row.len() - row.len() % lanes);
-    for block in whole.chunks(SUMMANDS * lanes) {
-        // Two vectors at a time, with one check that there is room.
-        let (pairs, single) = block.split_at(block.len() - block.len() % (2 * lanes));
-        for pair in pairs.chunks_exact(2 * lanes) {
-            let (first, second) = pair.split_at(lanes);
-            prefetch::read(first, ahead);
-            prefetch::read(second, ahead);
-            let (x, y) = (S::f32s::from_slice(simd, first), S::f32s::from_slice(simd, second));
-            let (keep_x, keep_y) = (x.simd_gt(bound), y.simd_gt(bound));
-            let next = column + step;
-            if keep_x.to_bitmask() | keep_y.to_bitmask() != 0 {
-                if n + 2 * lanes <= room {
-                    let values = &mut values[n..n + 2 * lanes];
-                    let columns = &mut columns[n..n + 2 * lanes];
-                    prefetch::write(values, far(n, PAGE));
-                    prefetch::write(columns, far(n, PAGE));
-                    let x = work.vector(x, keep_x);
-                    let middle = put::<S>(x, column, keep_x, values, columns);
-                    if middle == lanes {
-                        // Where that is the rule, as in softmax, there is twice as much to be written.
-                        prefetch::write(values, far(n, PAGE + lanes));
-                        prefetch::write(columns, far(n, PAGE + lanes));
-                    }
-                    let y = work.vector(y, keep_y);
-                    let (values, columns) = (&mut values[middle..], &mut columns[middle..]);
-                    n += middle + put::<S>(y, next, keep_y, values, columns);
+    let splat = |value: f32| S::f32s::simd_from(simd, value);
+    let (bound, lowest) = (splat(threshold), splat(rate.underflow(max)));
+    let term = T::new(simd, splat(max), rate);
+    let mut total = [S::f64s::simd_from(simd, 0.0); 2];
+    let (mut start, mut n, mut count) = (0, 0, BLOCK);
+    while start < row.len() {
+        let end = row.len().min(start + BLOCK);
+        let mut stage = staging.stage(&row[start..]);
+        count = if count < FEW {
+            stage.fill::<S, true>(simd, row, start, end, bound)
+        } else {
+            stage.fill::<S, false>(simd, row, start, end, bound)
+        };
+        // Whole vectors: what follows is not written yet.
+        let whole = count.next_multiple_of(lanes);
+        let (columns, values) = (&mut columns[n..n + whole], &mut values[n..n + whole]);
+        let (positions, logits) = (&stage.positions[..whole], &stage.values[..whole]);
+        // Index loops: iterators are not all inlined into a function as large as this one.
+        let mut at = 0;
+        while at < whole {
+            let mut sum = splat(0.0);
+            let last = whole.min(at + SUMMANDS * lanes);
+            while at < last {
+                let (columns, values) = (&mut columns[at..at + lanes], &mut values[at..at + lanes]);
+                prefetch::write(values, DISTANCE);
+                prefetch::write(columns, DISTANCE);
+                put_columns(simd, &positions[at..at + lanes], start as u32, columns);
+                let x = S::f32s::from_slice(simd, &logits[at..at + lanes]);
+                if EXP {
+                    let e = term.of_kept(simd, x, x.simd_gt(lowest));
+                    sum += e;
+                    e.store_slice(values);
                 } else {
-                    for (x, column, keep) in [(x, column, keep_x), (y, next, keep_y)] {
-                        let x = work.vector(x, keep);
-                        n += put_last::<S>(x, column, keep, &mut values[n..], &mut columns[n..]);
-                    }
+                    x.store_slice(values);
+                }
+                at += lanes;
+            }
+            add::<S>(&mut total, sum);
+        }
+        n += count;
+        start = end;
+    }
+    (n, (total[0] + total[1]).reduce_sum())
+}
+
+impl Stage<'_> {
+    /// Packs what lies above the bound from `start` to `end`, followed by a vector of `-inf`;
+    /// returns the number of it.
+    #[inline(always)]
+    fn fill<S: Simd, const FEW: bool>(
+        &mut self,
+        simd: S,
+        row: &[f32],
+        start: usize,
+        end: usize,
+        bound: S::f32s,
+    ) -> usize {
+        let lanes = S::f32s::LEN;
+        let mut n = 0;
+        let block = &row[start..end];
+        let mut at = 0;
+        while at + 4 * lanes <= block.len() {
+            let four = &block[at..at + 4 * lanes];
+            let positions = &POSITIONS[MAX_LANES + at..MAX_LANES + at + 4 * lanes];
+            at += 4 * lanes;
+            if FEW {
+                let mut max = bound;
+                for i in 0..4 {
+                    max = max.max(S::f32s::from_slice(simd, &four[i * lanes..][..lanes]));
+                }
+                if !max.simd_gt(bound).any_true() {
+                    continue;
                 }
             }
-            column = next + step;
+            let mut all = 0;
+            // One bounds check for the four vectors.
+            let values = &mut self.values[n..n + 4 * lanes];
+            let mut kept = 0;
+            // One after the other: to compare all four first takes longer.
+            for i in 0..4 {
+                let x = S::f32s::from_slice(simd, &four[i * lanes..][..lanes]);
+                let keep = x.simd_gt(bound);
+                x.compress(keep).store_slice(&mut values[kept..kept + lanes]);
+                let bits = keep.to_bitmask();
+                if lanes < MAX_LANES {
+                    let first = u64::from_ne_bytes([positions[i * lanes]; 8]);
+                    let packed = SET_LANES[bits as usize % SET_LANES.len()] + first;
+                    self.positions[n + kept..n + kept + 8].copy_from_slice(&packed.to_le_bytes());
+                }
+                all |= bits << (i * lanes);
+                kept += bits.count_ones() as usize;
+            }
+            // The widest vectors have an instruction for it.
+            if lanes == MAX_LANES {
+                let positions = S::u8s::from_slice(simd, positions);
+                let positions = positions.compress(S::mask8s::from_bitmask(simd, all));
+                positions.store_slice(&mut self.positions[n..n + 4 * lanes]);
+            }
+            n += kept;
         }
-        if !single.is_empty() {
-            let x = S::f32s::from_slice(simd, single);
-            let keep = x.simd_gt(bound);
-            let x = work.vector(x, keep);
-            n += put_last::<S>(x, column, keep, &mut values[n..], &mut columns[n..]);
+        for from in (start + at..end).step_by(lanes) {
+            // The last vector overlaps the one before, whose values are not kept twice.
+            let first = from.min(row.len().saturating_sub(lanes));
+            let x = if row.len() < lanes {
+                S::f32s::from_fn(simd, |i| row.get(i).copied().unwrap_or(f32::NEG_INFINITY))
+            } else {
+                S::f32s::from_slice(simd, &row[first..first + lanes])
+            };
+            let bits = x.simd_gt(bound).to_bitmask() & u64::MAX << (from - first);
+            let position = MAX_LANES + first - start;
+            let positions = u8x16::from_slice(simd, &POSITIONS[position..position + MAX_LANES]);
+            let positions = positions.compress(mask8x16::from_bitmask(simd, bits));
+            positions.store_slice(&mut self.positions[n..n + MAX_LANES]);
+            let kept = x.compress(S::mask32s::from_bitmask(simd, bits));
+            kept.store_slice(&mut self.values[n..n + lanes]);
+            n += bits.count_ones() as usize;
         }
-        work.block();
+        S::f32s::simd_from(simd, f32::NEG_INFINITY).store_slice(&mut self.values[n..n + lanes]);
+        n
     }
-    if !tail.is_empty() {
-        // With the last of what was there before, which is not kept twice.
-        let start = row.len().saturating_sub(lanes);
-        let x = if whole.is_empty() {
-            S::f32s::from_fn(simd, |i| row.get(i).copied().unwrap_or(f32::NEG_INFINITY))
-        } else {
-            S::f32s::from_slice(simd, &row[start..])
-        };
-        let new = lane.simd_ge((whole.len() - start) as u32);
-        let x = new.select(x, S::f32s::simd_from(simd, f32::NEG_INFINITY));
-        let keep = x.simd_gt(bound);
-        let x = work.vector(x, keep);
-        n += put_last::<S>(x, lane + start as u32, keep, &mut values[n..], &mut columns[n..]);
-        work.block();
-    }
-    n
 }
 
-/// Writes what is kept of a vector, and its columns; the number of it. The lanes after that are to be
-/// overwritten by what comes next.
+/// Writes the columns of a vector of positions in the block that begins at column `start`.
 #[inline(always)]
-fn put<S: Simd>(
-    x: S::f32s,
-    column: S::u32s,
-    keep: S::mask32s,
-    values: &mut [f32],
-    columns: &mut [u32],
-) -> usize {
-    x.compress(keep).store_slice(&mut values[..S::f32s::LEN]);
-    column.compress(keep).store_slice(&mut columns[..S::f32s::LEN]);
-    keep.to_bitmask().count_ones() as usize
-}
-
-/// The same where there may be no more room than for what is kept.
-#[inline(always)]
-fn put_last<S: Simd>(
-    x: S::f32s,
-    column: S::u32s,
-    keep: S::mask32s,
-    values: &mut [f32],
-    columns: &mut [u32],
-) -> usize {
-    if values.len() >= S::f32s::LEN {
-        put::<S>(x, column, keep, values, columns)
-    } else {
-        put_each(x.as_slice(), column.as_slice(), keep.to_bitmask(), values, columns)
+fn put_columns<S: Simd>(simd: S, positions: &[u8], start: u32, columns: &mut [u32]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(avx512) = simd.level().as_avx512() {
+        let positions = widen(avx512, u8x16::from_slice(avx512, positions));
+        return (positions + start).store_slice(columns);
     }
+    let positions = S::u32s::from_fn(simd, |lane| u32::from(positions[lane]));
+    (positions + start).store_slice(columns);
 }
 
-/// The same, one by one.
-#[cold]
-fn put_each(
-    x: &[f32],
-    column: &[u32],
-    keep: u64,
-    values: &mut [f32],
-    columns: &mut [u32],
-) -> usize {
-    let kept = (0..x.len()).filter(|lane| keep >> lane & 1 == 1);
-    let mut n = 0;
-    for lane in kept {
-        values[n] = x[lane];
-        columns[n] = column[lane];
-        n += 1;
-    }
-    n
-}
-
-/// Values are packed as they are.
-struct Nothing;
-
-impl<S: Simd> Work<S> for Nothing {
+#[cfg(target_arch = "x86_64")]
+fearless_simd::kernel!(
+    /// In one instruction.
     #[inline(always)]
-    fn vector(&mut self, x: S::f32s, _: S::mask32s) -> S::f32s {
-        x
+    fn widen(avx512: Avx512, positions: u8x16<Avx512>) -> u32x16<Avx512> {
+        _mm512_cvtepu8_epi32(positions.into()).simd_into(avx512)
     }
-
-    #[inline(always)]
-    fn block(&mut self) {}
-}
-
-/// Exponentials are taken before packing, with the sum of [`super::Loops::exp_above`]. `CERTAIN` if nothing that is kept
-/// can underflow: then it is known already what is to be added.
-struct Exps<S: Simd, T, const CERTAIN: bool> {
-    simd: S,
-    term: T,
-    /// What is not above this underflows.
-    lowest: S::f32s,
-    /// Of a block, and of all blocks before it.
-    sum: S::f32s,
-    total: [S::f64s; 2],
-}
-
-impl<S: Simd, T: Term<S>, const CERTAIN: bool> Exps<S, T, CERTAIN> {
-    #[inline(always)]
-    fn new(simd: S, max: f32, rate: Rate) -> Self {
-        let splat = |value: f32| S::f32s::simd_from(simd, value);
-        Self {
-            simd,
-            term: T::new(simd, splat(max), rate),
-            lowest: splat(rate.underflow(max)),
-            sum: splat(0.0),
-            total: [S::f64s::simd_from(simd, 0.0); 2],
-        }
-    }
-
-    #[inline(always)]
-    fn sum(&self) -> f64 {
-        (self.total[0] + self.total[1]).reduce_sum()
-    }
-}
-
-impl<S: Simd, T: Term<S>, const CERTAIN: bool> Work<S> for Exps<S, T, CERTAIN> {
-    #[inline(always)]
-    fn vector(&mut self, x: S::f32s, keep: S::mask32s) -> S::f32s {
-        if CERTAIN {
-            // Not to add saves an instruction that would make zeros to be added.
-            let e = self.term.of(self.simd, x);
-            self.sum = keep.select(self.sum + e, self.sum);
-            e
-        } else {
-            let e = self.term.of_kept(self.simd, x, keep & x.simd_gt(self.lowest));
-            self.sum += e;
-            e
-        }
-    }
-
-    #[inline(always)]
-    fn block(&mut self) {
-        add::<S>(&mut self.total, self.sum);
-        self.sum = S::f32s::simd_from(self.simd, 0.0);
-    }
-}
+);

@@ -1,25 +1,30 @@
-//! Short rows, one to a lane: no reduction across lanes, no tail, one exponential for all.
+//! Short rows, one to a lane: no reduction across lanes, no tail, one exponential for all lanes.
 
 use fearless_simd::prelude::*;
 
-use super::gibbs::{FAR, General, Plain, Term};
+use super::exp::{FAR, General, Plain, Term};
+use super::prefetch::{self, DISTANCE};
 #[cfg(target_arch = "x86_64")]
-use super::pick;
-use super::{MAX_LANES, Rate, SLACK, prefetch};
-use crate::compressed::Entries;
+use super::tile_pack;
+use super::{Entries, MAX_LANES, Rate, SLACK, tile_project};
+use crate::csr::Rows;
 
 /// The longest row that this path takes.
 pub(crate) const TILE_CLASSES: usize = 32;
 
-/// Which classes are kept. All are exponentials, normalised over what is kept.
+/// Which classes are kept, and with what probabilities.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TileRule {
-    /// All of them.
+    /// Softmax over all of them.
     All,
-    /// Those above the mean, again and again among those that are left.
+    /// Softmax over those above the mean, again and again among those that are left.
     AboveMean { rounds: usize },
-    /// Those at most this far below the maximum.
+    /// Softmax over those at most this far below the maximum.
     NearMax { distance: f64 },
+    /// Softmax over those at most this many standard deviations below the maximum.
+    NearMaxDeviations { n: f64 },
+    /// A projection onto the simplex.
+    Project(tile_project::Projection),
 }
 
 /// A tile and what vectors may touch after it.
@@ -27,22 +32,31 @@ pub(super) type Values = [f32; TILE_CLASSES * MAX_LANES + SLACK];
 
 /// Packed rows of at most [`TILE_CLASSES`], and what to do with them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ShortRows<'a, F> {
+pub struct ShortRows<'a, F> {
     pub(crate) rows: &'a [F],
     pub(crate) classes: usize,
     pub(crate) rule: TileRule,
     pub(crate) rate: Rate,
 }
 
-/// What else there is to know of the lanes of a tile.
+/// Where the result of [`super::Loops::tile`] goes.
+#[derive(Debug)]
+pub enum TileOutput<'a, F> {
+    /// Distributions and support sizes, or one of them: an empty slice is not wanted.
+    Dense { out: &'a mut [F], sizes: &'a mut [u32] },
+    /// What is kept, with room for all and [`SLACK`] more.
+    Csr(Rows<'a, F>),
+}
+
+/// What a tile has besides its values.
 pub(super) struct Lanes<S: Simd> {
     /// What the values are still to be multiplied by.
     pub(super) scale: S::f32s,
-    /// The classes that are kept, as bits.
+    /// The kept classes as bits.
     pub(super) kept: S::u32s,
 }
 
-/// Such that no vector lies across two cache lines, which would be two accesses.
+/// Aligned, so that no vector crosses two cache lines.
 #[repr(align(64))]
 struct Buffer(Values);
 
@@ -52,8 +66,8 @@ impl Buffer {
     }
 }
 
-/// One for each class of a tile.
-const BITS: [u32; TILE_CLASSES] = {
+/// The bit of each class.
+pub(super) const BITS: [u32; TILE_CLASSES] = {
     let mut bits = [1; TILE_CLASSES];
     let mut class = 1;
     while class < TILE_CLASSES {
@@ -63,27 +77,35 @@ const BITS: [u32; TILE_CLASSES] = {
     bits
 };
 
-/// How far ahead in memory to ask for what comes next, in elements; and how many of them come at once.
-pub(super) const AHEAD: usize = 1024;
+/// Elements of a cache line.
 const LINE: usize = 16;
 
 /// Marks what is dropped: survivors can be 0 too, if their probability underflows.
 const DROPPED: f32 = -1.0;
 
-/// See [`super::Loops::tile`].
+/// Distributions and support sizes.
 #[inline(always)]
-pub(crate) fn dense<S: Simd>(simd: S, rows: ShortRows<'_, f32>, out: &mut [f32]) -> Option<usize> {
+pub(super) fn dense<S: Simd>(
+    simd: S,
+    rows: ShortRows<'_, f32>,
+    out: &mut [f32],
+    sizes: &mut [u32],
+) -> Option<usize> {
     let classes = rows.classes;
     let Buffer(packed) = &mut Buffer::new();
     let size = classes * S::f32s::LEN;
     let reach = reach::<S>(classes);
     let mut start = 0;
-    tiles(simd, rows, 0.0, |tile, Lanes { scale, .. }, _| {
-        let out = &mut out[start..];
-        for line in (0..size).step_by(LINE) {
-            prefetch::write(out, AHEAD + line);
+    let mut sizes = sizes.iter_mut();
+    tiles(simd, rows, 0.0, |tile, Lanes { scale, kept }, rows| {
+        for (size, bits) in sizes.by_ref().take(rows).zip(kept.as_slice()) {
+            *size = bits.count_ones();
         }
-        // Straight to where they belong, but for the last.
+        let Some(out) = out.get_mut(start..).filter(|out| !out.is_empty()) else { return };
+        for line in (0..size).step_by(LINE) {
+            prefetch::write(out, DISTANCE + line);
+        }
+        // The last tile goes through a buffer: its vectors would reach past the end.
         if out.len() >= reach {
             to_rows(simd, tile, scale, classes, out);
         } else {
@@ -95,46 +117,31 @@ pub(crate) fn dense<S: Simd>(simd: S, rows: ShortRows<'_, f32>, out: &mut [f32])
     })
 }
 
-/// See [`super::Loops::tile_sizes`].
-#[inline(always)]
-pub(crate) fn sizes<S: Simd>(
-    simd: S,
-    rows: ShortRows<'_, f32>,
-    sizes: &mut [u32],
-) -> Option<usize> {
-    let mut sizes = sizes.iter_mut();
-    tiles(simd, rows, 0.0, |_, Lanes { kept, .. }, rows| {
-        for (size, bits) in sizes.by_ref().take(rows).zip(kept.as_slice()) {
-            *size = bits.count_ones();
-        }
-    })
-}
-
 /// How far the vectors of a tile reach.
 #[inline(always)]
 fn reach<S: Simd>(classes: usize) -> usize {
     (S::f32s::LEN - 1) * classes + classes.next_multiple_of(S::f32s::LEN)
 }
 
-/// See [`super::Loops::tile_compressed`].
+/// Compressed rows.
 #[inline(always)]
-pub(crate) fn compressed<S: Simd>(
+pub(super) fn csr<S: Simd>(
     simd: S,
     rows: ShortRows<'_, f32>,
-    entries: &mut Entries<'_, f32>,
+    output: Rows<'_, f32>,
 ) -> Option<usize> {
     let classes = rows.classes;
     #[cfg(target_arch = "x86_64")]
-    if classes <= pick::MOST_CLASSES
+    if classes <= tile_pack::MOST_CLASSES
         && let Some(avx512) = simd.level().as_avx512()
     {
-        return pick::compressed(avx512, rows, entries);
+        return tile_pack::csr(avx512, rows, output);
     }
     let lanes = S::f32s::LEN;
-    let Entries { ends, base, columns, values } = entries;
+    let Rows { ends, base, entries: Entries { columns, values } } = output;
     let size = classes * lanes;
-    // The column of each value of a tile; not where there is no row, so that one row alone does not wait for
-    // the others.
+    // The column of each value of a tile. Only where there is a row, so that one row alone does not
+    // wait for the others.
     let mut column = [0; TILE_CLASSES * MAX_LANES];
     for row in column.chunks_exact_mut(classes).take((rows.rows.len() / classes).min(lanes)) {
         for (to, class) in row.iter_mut().zip(0..) {
@@ -144,14 +151,14 @@ pub(crate) fn compressed<S: Simd>(
     let column = &column[..size];
     let Buffer(packed) = &mut Buffer::new();
     let mut end = 0;
-    let mut row_end = *base;
+    let mut row_end = base;
     tiles(simd, rows, DROPPED, |tile, Lanes { scale, kept }, rows| {
         to_rows(simd, tile, scale, classes, packed);
         packed[classes * rows..size].fill(DROPPED);
         let mut bits = [0; MAX_LANES];
         kept.store_slice(&mut bits[..lanes]);
         ends.extend(bits[..rows].iter().map(|bits| {
-            row_end += bits.count_ones() as usize;
+            row_end += i64::from(bits.count_ones());
             row_end
         }));
         end += put(simd, &packed[..size], column, &mut values[end..], &mut columns[end..]);
@@ -179,14 +186,14 @@ fn put<S: Simd>(
         n += keep.to_bitmask().count_ones() as usize;
     }
     for line in (0..n).step_by(LINE) {
-        prefetch::write(values, AHEAD + line);
-        prefetch::write(columns, AHEAD + line);
+        prefetch::write(values, DISTANCE + line);
+        prefetch::write(columns, DISTANCE + line);
     }
     n
 }
 
-/// Works on as many rows at a time as there are lanes, and hands each tile on with the number of rows. The number of vacuous rows, or `None` if there is a
-/// faulty one.
+/// Transforms as many rows at a time as there are lanes and passes each tile on with the number of its rows.
+/// Returns the number of vacuous rows, or `None` if a row is invalid.
 #[inline(always)]
 pub(super) fn tiles<S: Simd>(
     simd: S,
@@ -195,7 +202,7 @@ pub(super) fn tiles<S: Simd>(
     mut finish: impl FnMut(&Values, Lanes<S>, usize),
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
-    // Lanes without a row of their own must not stop the others: zeros do no harm.
+    // Lanes without a row must not stop the others: they hold zeros.
     let Buffer(packed) = &mut Buffer::new();
     let Buffer(tile) = &mut Buffer::new();
     let mut vacuous = 0;
@@ -205,9 +212,9 @@ pub(super) fn tiles<S: Simd>(
         let rows = &rest[..rest.len().min(classes * lanes)];
         let count = rows.len() / classes;
         for line in (0..classes * lanes).step_by(LINE) {
-            prefetch::read(rest, AHEAD + line);
+            prefetch::read(rest, DISTANCE + line);
         }
-        // Straight from where they are, but for the last.
+        // The last tile goes through a buffer: vectors would reach past the end.
         if rest.len() >= reach {
             to_lanes(simd, rest, classes, tile);
         } else {
@@ -228,7 +235,7 @@ fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Values)
     let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
     for first in (0..classes).step_by(lanes) {
         for (row, vector) in square[..lanes].iter_mut().enumerate() {
-            // Past the end of the row come classes that nobody looks at.
+            // Lanes past the end of the row are not used.
             *vector = S::f32s::from_slice(simd, &packed[row * classes + first..][..lanes]);
         }
         transpose(&mut square);
@@ -240,12 +247,12 @@ fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Values)
     }
 }
 
-/// And back, each lane times its factor.
+/// The inverse of [`to_lanes`], each lane times its factor.
 #[inline(always)]
 fn to_rows<S: Simd>(simd: S, tile: &Values, scale: S::f32s, classes: usize, packed: &mut [f32]) {
     let lanes = S::f32s::LEN;
     let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
-    // Vectors reach past the ends of rows, into the first classes of the next: those come last.
+    // Vectors reach past the ends of rows into the first classes of the next, so those come last.
     for first in (0..classes).step_by(lanes).rev() {
         for (vector, tile) in
             square.iter_mut().zip(tile[first * lanes..].chunks_exact(lanes)).take(lanes)
@@ -259,8 +266,8 @@ fn to_rows<S: Simd>(simd: S, tile: &Values, scale: S::f32s, classes: usize, pack
     }
 }
 
-/// As many vectors as they have lanes, by shuffling the halves of the pack into each other, as cards,
-/// until every vector has been cut into single lanes.
+/// Transposes a square of vectors by interleaving its halves (a perfect shuffle), once for each bit of the
+/// lane number.
 #[inline(always)]
 fn transpose<S: Simd, V: SimdBase<S>>(square: &mut [V; MAX_LANES]) {
     let half = V::LEN / 2;
@@ -272,8 +279,8 @@ fn transpose<S: Simd, V: SimdBase<S>>(square: &mut [V; MAX_LANES]) {
     }
 }
 
-/// The transform of one tile in place, `tile[class * lanes + lane]`, but for a factor. The vacuous lanes, and
-/// what is left to know of all.
+/// Transforms one tile in place, `tile[class * lanes + lane]`, up to a factor. Returns the vacuous lanes as
+/// bits, and factors and kept classes.
 #[inline(always)]
 fn lanewise<S: Simd>(
     simd: S,
@@ -315,11 +322,8 @@ fn lanewise<S: Simd>(
                 }
                 let (low, high) = count.widen();
                 let mean = [sum[0] / low, sum[1] / high];
-                let nearest = mean[0].narrow(mean[1]);
-                let (low, high) = nearest.widen();
-                let too_high = low.simd_gt(mean[0]).narrow(high.simd_gt(mean[1]));
-                let next = too_high.select(next_down(simd, nearest), nearest);
-                // A double tells the mean of 32 floats from their maximum unless all are equal.
+                let next = floor(simd, mean);
+                // In f64, the mean of 32 unequal f32 is less than their maximum.
                 let equal = next.simd_ge(max);
                 threshold = equal.select(threshold, next);
                 if round == 0 {
@@ -332,15 +336,20 @@ fn lanewise<S: Simd>(
         }
         TileRule::NearMax { distance } => {
             let (low, high) = max.widen();
-            let bound = [low - distance, high - distance];
-            let nearest = bound[0].narrow(bound[1]);
-            let (low, high) = nearest.widen();
-            let kept = low.simd_ge(bound[0]).narrow(high.simd_ge(bound[1]));
-            threshold = kept.select(next_down(simd, nearest), nearest);
+            threshold = below(simd, [low - distance, high - distance]);
+        }
+        TileRule::NearMaxDeviations { n } => {
+            let [low, high] = deviations(simd, tile);
+            let (low_max, high_max) = max.widen();
+            threshold = below(simd, [low_max - low * n, high_max - high * n]);
+        }
+        TileRule::Project(projection) => {
+            let kept = tile_project::solve(simd, projection, tile, max, dropped);
+            return Some((0, Lanes { scale: one, kept }));
         }
     }
 
-    // Which of the two must not depend on the other lanes: a row has the same result in any company.
+    // The choice must not depend on the other lanes: a row has the same result in any batch.
     let lanes = if rate.is_plain(0.0) {
         let far = !max.max(-max).simd_lt(FAR);
         let shift = far.select(max, zero);
@@ -355,7 +364,7 @@ fn lanewise<S: Simd>(
 
 /// The exponentials of what lies above the threshold, in each lane.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "the second half of one function, for two types")]
+#[allow(clippy::too_many_arguments, reason = "the second half of `lanewise`, for two types")]
 fn exp_above<S: Simd>(
     simd: S,
     term: impl Term<S>,
@@ -384,12 +393,58 @@ fn exp_above<S: Simd>(
     Lanes { scale: S::f32s::simd_from(simd, 1.0) / sum, kept }
 }
 
-/// The next smaller float in each lane; the lanes are finite, or -inf and of no interest.
+/// The standard deviation of each lane over the logits that are not masked.
 #[inline(always)]
-fn next_down<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+fn deviations<S: Simd>(simd: S, tile: &[f32]) -> [S::f64s; 2] {
+    let lowest = S::f64s::simd_from(simd, f64::NEG_INFINITY);
+    let (zero, one) = (S::f64s::simd_from(simd, 0.0), S::f64s::simd_from(simd, 1.0));
+    let halves = |x: &[f32]| {
+        let (low, high) = S::f32s::from_slice(simd, x).widen();
+        [low, high]
+    };
+    let (mut sum, mut count, mut squares) = ([zero; 2], [zero; 2], [zero; 2]);
+    for x in tile.chunks_exact(S::f32s::LEN).map(halves) {
+        for half in 0..2 {
+            let unmasked = x[half].simd_gt(lowest);
+            sum[half] += unmasked.select(x[half], zero);
+            count[half] += unmasked.select(one, zero);
+        }
+    }
+    for x in tile.chunks_exact(S::f32s::LEN).map(halves) {
+        for half in 0..2 {
+            let deviation = x[half] - sum[half] / count[half];
+            let deviation = x[half].simd_gt(lowest).select(deviation, zero);
+            squares[half] += deviation * deviation;
+        }
+    }
+    [0, 1].map(|half| (squares[half] / count[half]).sqrt())
+}
+
+/// The largest float in each lane that is not greater than the bound.
+#[inline(always)]
+pub(super) fn floor<S: Simd>(simd: S, bound: [S::f64s; 2]) -> S::f32s {
+    let nearest = bound[0].narrow(bound[1]);
+    let (low, high) = nearest.widen();
+    let too_high = low.simd_gt(bound[0]).narrow(high.simd_gt(bound[1]));
+    too_high.select(next_down(simd, nearest), nearest)
+}
+
+/// The largest float in each lane that is less than the bound.
+#[inline(always)]
+fn below<S: Simd>(simd: S, bound: [S::f64s; 2]) -> S::f32s {
+    let floor = floor(simd, bound);
+    let (low, high) = floor.widen();
+    let equal = low.simd_eq(bound[0]).narrow(high.simd_eq(bound[1]));
+    equal.select(next_down(simd, floor), floor)
+}
+
+/// The next smaller float in each lane; `-inf` of itself.
+#[inline(always)]
+pub(super) fn next_down<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let bits: S::u32s = x.bitcast();
     let one = S::u32s::simd_from(simd, 1);
     let down = x.simd_gt(0.0).select(bits - one, bits + one);
     let below_zero = S::u32s::simd_from(simd, (-0.0_f32).to_bits() + 1);
-    x.simd_eq(0.0).select(below_zero, down).bitcast()
+    let down = x.simd_eq(0.0).select(below_zero, down).bitcast();
+    x.simd_gt(f32::NEG_INFINITY).select(down, x)
 }

@@ -28,7 +28,7 @@ pub struct BestJoints<'a> {
     product: &'a Product,
     /// Joint classes not yet returned whose parents have been.
     frontier: BTreeSet<Candidate>,
-    /// At most how many more will be asked for: the frontier needs to hold no more.
+    /// The most items still to be taken: the frontier needs to hold no more.
     limit: usize,
     zeros: Zeros,
 }
@@ -77,7 +77,7 @@ impl<'a> BestJoints<'a> {
         Self { product, frontier, limit: usize::MAX, zeros: Zeros::Ahead }
     }
 
-    /// Promises that no more than so many will be asked for.
+    /// Promises that at most `limit` more items will be taken.
     pub(super) fn limit(&mut self, limit: usize) {
         self.limit = limit;
     }

@@ -124,7 +124,7 @@ impl Product {
     /// ```
     /// use shafer::Product;
     ///
-    /// let product = Product::compressed(&[
+    /// let product = Product::csr(&[
     ///     (1000, &[7, 500], &[0.25, 0.75]),
     ///     (1000, &[3, 999], &[1.0, 0.0]),
     /// ])?;
@@ -133,7 +133,7 @@ impl Product {
     /// assert!(product.contains(&[500, 999])?);
     /// # Ok::<(), shafer::Error>(())
     /// ```
-    pub fn compressed<E: Element>(rows: &[(usize, &[u32], &[E])]) -> Result<Self> {
+    pub fn csr<E: Element>(rows: &[(usize, &[u32], &[E])]) -> Result<Self> {
         let variable = |(row, &(len, indices, values)): (usize, &(usize, &[u32], &[E]))| {
             let classes = classes(indices, values.len(), row)?;
             if let Some(&index) = classes.last().filter(|&&last| last >= len) {
@@ -246,14 +246,13 @@ impl Product {
         best.take(k).collect()
     }
 
-    /// All joint classes of the support from the most to the least probable, generated as they
-    /// are asked for; equal probabilities in lexicographic order of the classes.
+    /// All joint classes of the support from the most to the least probable, generated lazily;
+    /// equal probabilities in lexicographic order of the classes.
     ///
     /// The probabilities compared are those of [`Product::probability`] before any underflow: the
-    /// order stays right where [`Joint::probability`] itself becomes 0. Should classes of one
-    /// variable have probabilities so near (a few units in the last of 53 places) that only
-    /// the rounding of the product makes joint classes equal, then the more probable class may
-    /// come first among these instead.
+    /// order is right even where [`Joint::probability`] itself becomes 0. If the probabilities of two
+    /// classes of a variable differ by a few units in the last place only, rounding can make the
+    /// products equal; then the more probable class may come first instead.
     ///
     /// ```
     /// let product = shafer::Product::dense(&[[0.5, 0.25, 0.25]; 2])?;
@@ -351,7 +350,7 @@ mod tests {
             let indices: Vec<u32> = (0..5).map(|i| 3 * i + 1).collect();
             let rows: Vec<(usize, &[u32], &[f64])> =
                 rows.iter().map(|row| (14, &indices[..row.len()], row.as_slice())).collect();
-            let product = Product::compressed(&rows).unwrap();
+            let product = Product::csr(&rows).unwrap();
             let expected = enumerate(&product);
             prop_assert_eq!(product.support_size(), expected.len() as u128);
             prop_assert_eq!(&product.iter_best().collect::<Vec<_>>(), &expected);
@@ -456,7 +455,7 @@ mod tests {
     #[test]
     fn zeros_listed_in_huge_products_come_last() {
         let row: (usize, &[u32], &[f64]) = (9, &[1, 4, 8], &[0.0, 1.0, 0.0]);
-        let product = Product::compressed(&[row; 64]).unwrap();
+        let product = Product::csr(&[row; 64]).unwrap();
         let best = product.best(3);
         assert_eq!(best[0], Joint { classes: vec![4; 64], probability: 1.0 });
         assert_eq!(best[1], Joint { classes: vec![1; 64], probability: 0.0 });
@@ -479,7 +478,7 @@ mod tests {
         let negative = Product::dense(&[[0.5, 0.5], [1.5, -0.5]]);
         assert!(matches!(negative, Err(Error::Value { row: 1, column: 1, .. })));
         assert!(matches!(Product::dense(&[[0.5, 0.4]]), Err(Error::Row { row: 0, .. })));
-        let compressed = |len, indices: &[u32]| Product::compressed(&[(len, indices, &[0.5, 0.5])]);
+        let compressed = |len, indices: &[u32]| Product::csr(&[(len, indices, &[0.5, 0.5])]);
         assert!(matches!(compressed(5, &[3, 3]), Err(Error::Value { what: "index", .. })));
         assert!(matches!(compressed(5, &[3, 5]), Err(Error::Index { index: 5, len: 5, .. })));
         assert!(matches!(compressed(5, &[3]), Err(Error::Length { expected: 2, found: 1, .. })));

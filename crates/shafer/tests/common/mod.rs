@@ -1,8 +1,10 @@
-//! The transforms once more, as plain loops in double precision that follow the definitions: sort,
+//! The methods once more, as plain loops in double precision that follow the definitions: sort,
 //! add up, bisect. Slow, and shares nothing with the crate.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
-/// A transform and its parameters.
+use shafer::Method;
+
+/// A method and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Oracle {
     Softmax,
@@ -14,9 +16,10 @@ pub enum Oracle {
     TopK { k: usize },
     TopP { p: f64 },
     MinP { p: f64 },
+    TopNSigma { n: f64 },
 }
 
-pub const ALL: [Oracle; 15] = [
+pub const ALL: [Oracle; 17] = [
     Oracle::Softmax,
     Oracle::Evidential { rounds: 1 },
     Oracle::Evidential { rounds: 2 },
@@ -32,24 +35,26 @@ pub const ALL: [Oracle; 15] = [
     Oracle::TopK { k: 3 },
     Oracle::TopP { p: 0.8 },
     Oracle::MinP { p: 0.07 },
+    Oracle::TopNSigma { n: 1.0 },
+    Oracle::TopNSigma { n: 0.3 },
 ];
 
 impl Oracle {
-    /// The crate's transform of the same name.
-    pub fn transform(self) -> Box<dyn shafer::Transform> {
+    /// The crate's method of the same name.
+    pub fn method(self) -> Method {
         match self {
-            Oracle::Softmax => Box::new(shafer::Softmax),
-            Oracle::Evidential { rounds } => {
-                Box::new(shafer::Evidential::with_rounds(rounds).unwrap())
-            }
-            Oracle::Sparsemax => Box::new(shafer::Sparsemax),
-            Oracle::SparsegenLin { lambda } => Box::new(shafer::SparsegenLin::new(lambda).unwrap()),
-            Oracle::SparsegenHg { q } => Box::new(shafer::SparsegenHg::new(q).unwrap()),
-            Oracle::Entmax { alpha } => Box::new(shafer::Entmax::new(alpha).unwrap()),
-            Oracle::TopK { k } => Box::new(shafer::TopK::new(k).unwrap()),
-            Oracle::TopP { p } => Box::new(shafer::TopP::new(p).unwrap()),
-            Oracle::MinP { p } => Box::new(shafer::MinP::new(p).unwrap()),
+            Oracle::Softmax => Ok(Method::SOFTMAX),
+            Oracle::Evidential { rounds } => Method::evidential(rounds),
+            Oracle::Sparsemax => Ok(Method::SPARSEMAX),
+            Oracle::SparsegenLin { lambda } => Method::sparsegen_lin(lambda),
+            Oracle::SparsegenHg { q } => Method::sparsegen_hg(q),
+            Oracle::Entmax { alpha } => Method::entmax(alpha),
+            Oracle::TopK { k } => Method::top_k(k),
+            Oracle::TopP { p } => Method::top_p(p),
+            Oracle::MinP { p } => Method::min_p(p),
+            Oracle::TopNSigma { n } => Method::top_n_sigma(n),
         }
+        .unwrap()
     }
 
     /// The distribution of a row, `-inf` for masked classes.
@@ -85,6 +90,16 @@ impl Oracle {
                     count += 1;
                 }
                 gibbs(&z, &first(&z, count))
+            }
+            Oracle::TopNSigma { n } => {
+                let max = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                // Relative to the maximum and the range, so that no square overflows.
+                let range = z.iter().fold(0.0_f64, |range, z| range.max(max - z));
+                let below = |z: &f64| if range > 0.0 { (max - z) / range } else { 0.0 };
+                let mean = z.iter().map(below).sum::<f64>() / z.len() as f64;
+                let squares = z.iter().map(|z| (below(z) - mean).powi(2)).sum::<f64>();
+                let deviation = (squares / z.len() as f64).sqrt();
+                gibbs(&z, &z.iter().map(|z| below(z) <= n * deviation).collect::<Vec<_>>())
             }
             Oracle::MinP { p } => {
                 let max = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,10 +1,10 @@
-//! What must hold of a transform whatever its input, bits of any kind included. The property tests
+//! What must hold of a method whatever its input, bits of any kind included. The property tests
 //! and the fuzz targets (`fuzz/` at the root of the repository) both check these; they differ in
 //! where the input comes from.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each user has its part")]
 
 use half::{bf16, f16};
-use shafer::{CompressedRows, Element, Error, Logits, Report, Result, Transform, TransformExt};
+use shafer::{CsrRows, Element, Error, Logits, Method, Result, RowCounts, Threads};
 
 /// An element type with its bits and its rounding.
 pub trait Bits: Element {
@@ -72,36 +72,31 @@ pub enum Choice {
     TopK { k: usize },
     TopP { p: f64 },
     MinP { p: f64 },
+    TopNSigma { n: f64 },
 }
 
 impl Choice {
-    /// The transform, if the parameters are what its documentation allows; the crate must agree.
-    pub fn build(self) -> Option<Box<dyn Transform>> {
-        fn boxed<T: Transform + 'static>(made: Result<T>) -> Option<Box<dyn Transform>> {
-            made.ok().map(|transform| Box::new(transform) as Box<dyn Transform>)
-        }
+    /// The method, if the parameters are what its documentation allows; the crate must agree.
+    pub fn build(self) -> Option<Method> {
+        let share = |p: f64| p > 0.0 && p <= 1.0;
         let (made, allowed) = match self {
-            Self::Softmax => (boxed(Ok(shafer::Softmax)), true),
-            Self::Sparsemax => (boxed(Ok(shafer::Sparsemax)), true),
-            Self::Evidential { rounds } => {
-                (boxed(shafer::Evidential::with_rounds(rounds)), rounds > 0)
-            }
+            Self::Softmax => (Ok(Method::SOFTMAX), true),
+            Self::Sparsemax => (Ok(Method::SPARSEMAX), true),
+            Self::Evidential { rounds } => (Method::evidential(rounds), rounds > 0),
             Self::SparsegenLin { lambda } => {
-                (boxed(shafer::SparsegenLin::new(lambda)), lambda.is_finite() && lambda < 1.0)
+                (Method::sparsegen_lin(lambda), lambda.is_finite() && lambda < 1.0)
             }
-            Self::SparsegenHg { q } => {
-                (boxed(shafer::SparsegenHg::new(q)), q.is_finite() && q >= 0.0)
+            Self::SparsegenHg { q } => (Method::sparsegen_hg(q), q.is_finite() && q >= 0.0),
+            Self::Entmax { alpha } => {
+                (Method::entmax(alpha), alpha.is_finite() && (alpha == 1.0 || alpha >= 1.000_001))
             }
-            Self::Entmax { alpha } => (
-                boxed(shafer::Entmax::new(alpha)),
-                alpha.is_finite() && (alpha == 1.0 || alpha >= 1.000_001),
-            ),
-            Self::TopK { k } => (boxed(shafer::TopK::new(k)), k > 0),
-            Self::TopP { p } => (boxed(shafer::TopP::new(p)), p > 0.0 && p <= 1.0),
-            Self::MinP { p } => (boxed(shafer::MinP::new(p)), p > 0.0 && p <= 1.0),
+            Self::TopK { k } => (Method::top_k(k), k > 0),
+            Self::TopP { p } => (Method::top_p(p), share(p)),
+            Self::MinP { p } => (Method::min_p(p), share(p)),
+            Self::TopNSigma { n } => (Method::top_n_sigma(n), n.is_finite() && n > 0.0),
         };
-        assert_eq!(made.is_some(), allowed, "{self:?}");
-        made
+        assert_eq!(made.is_ok(), allowed, "{self:?}");
+        made.ok()
     }
 
     /// Whether a row without a fault may still be refused: sparsehourglass needs a scale, which
@@ -115,7 +110,7 @@ impl Choice {
     }
 }
 
-/// Packed rows and what is said about them.
+/// Packed rows with mask, temperature and threads.
 #[derive(Clone, Debug)]
 pub struct Batch<E> {
     pub logits: Vec<E>,
@@ -129,12 +124,20 @@ pub struct Batch<E> {
 }
 
 impl<E: Bits> Batch<E> {
+    fn threads(&self) -> Threads {
+        if self.parallel { Threads::All } else { Threads::One }
+    }
+
+    fn other_threads(&self) -> Threads {
+        if self.parallel { Threads::One } else { Threads::AtMost(3) }
+    }
+
     pub fn logits(&self) -> Logits<'_, E> {
         let mut logits = Logits::rows(&self.logits, self.classes).unwrap();
         if let Some(mask) = &self.mask {
             logits = logits.mask(mask).unwrap();
         }
-        logits.temperature(self.temperature).unwrap().parallel(self.parallel)
+        logits.temperature(self.temperature).unwrap()
     }
 
     /// The rows as the transforms are to see them: `-inf` for a masked class, whatever was there.
@@ -151,7 +154,7 @@ impl<E: Bits> Batch<E> {
 
     /// Whether the call was accepted. It must have been, unless there is a reason to refuse it; and
     /// the reason must be the first there is.
-    fn accepted(&self, choice: Choice, result: &Result<Report>) -> bool {
+    fn accepted(&self, choice: Choice, result: &Result<RowCounts>) -> bool {
         let rows = self.rows();
         if let Choice::TopK { k } = choice
             && k > self.classes
@@ -221,7 +224,7 @@ fn first_largest(row: &[f64]) -> usize {
     (0..row.len()).reduce(|best, k| if row[k] > row[best] { k } else { best }).unwrap()
 }
 
-/// The classes to be kept, where plain arithmetic tells without rounding.
+/// The classes to be kept, where plain arithmetic is exact.
 fn exact_support(choice: Choice, row: &[f64]) -> Option<Vec<bool>> {
     let unmasked = |&x: &f64| x > f64::NEG_INFINITY;
     let mut kept: Vec<bool> = row.iter().map(unmasked).collect();
@@ -270,15 +273,15 @@ fn unwritten<E: Element>(len: usize) -> Vec<E> {
 
 /// `dense`: distributions, whatever the output held, and the same ones on threads.
 pub fn dense<E: Bits>(choice: Choice, batch: &Batch<E>) {
-    let Some(transform) = choice.build() else { return };
+    let Some(method) = choice.build() else { return };
     let logits = batch.logits();
     let mut out: Vec<E> = unwritten(logits.len());
     let mut longer: Vec<E> = unwritten(logits.len() + 1);
-    let refused = transform.dense(&logits, &mut longer);
+    let refused = method.dense_into(&logits, batch.threads(), &mut longer);
     assert!(matches!(refused, Err(Error::Length { .. })), "{refused:?}");
-    let result = transform.dense(&logits, &mut out);
+    let result = method.dense_into(&logits, batch.threads(), &mut out);
     let mut other: Vec<E> = unwritten(logits.len());
-    let again = transform.dense(&logits.parallel(!batch.parallel), &mut other);
+    let again = method.dense_into(&logits, batch.other_threads(), &mut other);
     assert_eq!(format!("{result:?}"), format!("{again:?}"), "NaN in an error differs from itself");
     if !batch.accepted(choice, &result) {
         return;
@@ -292,7 +295,7 @@ pub fn dense<E: Bits>(choice: Choice, batch: &Batch<E>) {
 /// How far a compressed row may be from a dense one, whose value is `p`: what is computed in `f32` is added in another
 /// order if the row is long, and then rounded.
 fn layout_tolerance<E: Bits>(classes: usize, p: f64) -> f64 {
-    if classes < 256 || size_of::<E>() == 8 {
+    if classes <= 32 || size_of::<E>() == 8 {
         return 0.0;
     }
     p * E::EPSILON.max(4.0 * f64::from(f32::EPSILON)) + E::SMALLEST
@@ -300,25 +303,25 @@ fn layout_tolerance<E: Bits>(classes: usize, p: f64) -> f64 {
 
 /// `compressed`: what `dense` says, without the zeros.
 pub fn compressed<E: Bits>(choice: Choice, batch: &Batch<E>) {
-    let Some(transform) = choice.build() else { return };
+    let Some(method) = choice.build() else { return };
     let logits = batch.logits();
-    let mut rows = CompressedRows::new();
-    let result = transform.compressed_into(&logits, &mut rows);
+    let mut rows = CsrRows::new();
+    let result = method.csr_into(&logits, batch.threads(), &mut rows);
     if !batch.accepted(choice, &result) {
         return;
     }
-    let threads = transform.compressed(&logits.parallel(!batch.parallel)).unwrap();
+    let threads = method.csr(&logits, batch.other_threads()).unwrap();
     assert!(rows == threads, "{choice:?} differs on threads");
     let mut again = threads;
-    transform.compressed_into(&logits, &mut again).unwrap();
+    method.csr_into(&logits, batch.threads(), &mut again).unwrap();
     assert!(rows == again, "{choice:?} differs in a buffer that held rows");
 
-    assert_eq!((rows.row_count(), rows.classes()), (logits.row_count(), batch.classes));
-    assert_eq!(rows.indptr().len(), rows.row_count() + 1);
-    assert_eq!((rows.indices().len(), rows.values().len()), (rows.stored(), rows.stored()));
-    assert_eq!(rows.row(rows.row_count()), None);
+    assert_eq!((rows.rows(), rows.classes()), (logits.row_count(), batch.classes));
+    assert_eq!(rows.indptr().len(), rows.rows() + 1);
+    assert_eq!((rows.indices().len(), rows.values().len()), (rows.nnz(), rows.nnz()));
+    assert_eq!(rows.row(rows.rows()), None);
     let mut dense: Vec<E> = unwritten(logits.len());
-    assert_eq!(transform.dense(&logits, &mut dense), result);
+    assert_eq!(method.dense_into(&logits, batch.threads(), &mut dense), result);
     let expanded = rows.to_dense();
     for (i, (row, (indices, values))) in batch.rows().iter().zip(rows.iter()).enumerate() {
         assert_eq!(rows.row(i), Some((indices, values)));
@@ -343,21 +346,21 @@ pub fn compressed<E: Bits>(choice: Choice, batch: &Batch<E>) {
 
 /// `support_sizes`: as many as `compressed` lists.
 pub fn support_sizes<E: Bits>(choice: Choice, batch: &Batch<E>) {
-    let Some(transform) = choice.build() else { return };
+    let Some(method) = choice.build() else { return };
     let logits = batch.logits();
     let mut sizes = vec![u32::MAX; logits.row_count()];
     let mut longer = vec![u32::MAX; logits.row_count() + 1];
-    let refused = transform.support_sizes(&logits, &mut longer);
+    let refused = method.sizes_into(&logits, batch.threads(), &mut longer);
     assert!(matches!(refused, Err(Error::Length { .. })), "{refused:?}");
-    let result = transform.support_sizes(&logits, &mut sizes);
+    let result = method.sizes_into(&logits, batch.threads(), &mut sizes);
     if !batch.accepted(choice, &result) {
         return;
     }
     let mut other = vec![u32::MAX; logits.row_count()];
-    let again = transform.support_sizes(&logits.parallel(!batch.parallel), &mut other);
+    let again = method.sizes_into(&logits, batch.other_threads(), &mut other);
     assert_eq!((&again, &sizes), (&result, &other));
-    let mut rows = CompressedRows::new();
-    assert_eq!(transform.compressed_into(&logits, &mut rows), result);
+    let mut rows = CsrRows::new();
+    assert_eq!(method.csr_into(&logits, batch.threads(), &mut rows), result);
     let stored: Vec<u32> = rows.iter().map(|(indices, _)| indices.len() as u32).collect();
     assert_eq!(sizes, stored, "{choice:?}");
     for (row, &size) in batch.rows().iter().zip(&sizes) {
@@ -369,23 +372,28 @@ pub fn support_sizes<E: Bits>(choice: Choice, batch: &Batch<E>) {
 /// `vjp`: nothing panics for probabilities of any kind; for those of the transform, the gradient is
 /// 0 outside of the support, and moving all logits at once changes nothing.
 pub fn vjp<E: Bits>(choice: Choice, batch: &Batch<E>, upstream: &[E], anything: &[E]) {
-    let Some(transform) = choice.build() else { return };
+    let Some(method) = choice.build() else { return };
     let logits = batch.logits();
     let mut gradient: Vec<E> = unwritten(logits.len());
-    transform.vjp(&logits, anything, upstream, &mut gradient).unwrap();
+    method.vjp(&logits, batch.threads(), anything, upstream, &mut gradient).unwrap();
     let longer: Vec<E> = unwritten(logits.len() + 1);
-    assert!(transform.vjp(&logits, &longer, upstream, &mut gradient).is_err());
-    assert!(transform.vjp(&logits, anything, &longer, &mut gradient).is_err());
-    assert!(transform.vjp(&logits, anything, upstream, &mut longer.clone()).is_err());
+    assert!(method.vjp(&logits, batch.threads(), &longer, upstream, &mut gradient).is_err());
+    assert!(method.vjp(&logits, batch.threads(), anything, &longer, &mut gradient).is_err());
+    assert!(method.vjp(&logits, batch.threads(), anything, upstream, &mut longer.clone()).is_err());
 
     let mut p: Vec<E> = unwritten(logits.len());
-    if !batch.accepted(choice, &transform.dense(&logits, &mut p)) {
+    if !batch.accepted(choice, &method.dense_into(&logits, batch.threads(), &mut p)) {
         return;
     }
+    let kept = method.csr(&logits, batch.threads()).unwrap();
+    let any: Vec<E> = anything.iter().copied().cycle().take(kept.nnz()).collect();
+    if any.len() == kept.nnz() {
+        method.csr_vjp(&logits, batch.threads(), &kept, &any, &mut gradient).unwrap();
+    }
     gradient.fill(E::from_f64(f64::NAN));
-    transform.vjp(&logits, &p, upstream, &mut gradient).unwrap();
+    method.vjp(&logits, batch.threads(), &p, upstream, &mut gradient).unwrap();
     let mut other: Vec<E> = unwritten(logits.len());
-    transform.vjp(&logits.parallel(!batch.parallel), &p, upstream, &mut other).unwrap();
+    method.vjp(&logits, batch.other_threads(), &p, upstream, &mut other).unwrap();
     assert_eq!(format!("{gradient:?}"), format!("{other:?}"), "{choice:?} differs on threads");
 
     let tame = match choice {
@@ -476,7 +484,7 @@ const SMALL: usize = 1 << 13;
 /// Strided arrays: refused exactly if an index falls outside, and otherwise the same to the bit as
 /// the packed rows. `mask` is repeated as often as needed.
 pub fn strided<E: Bits>(choice: Choice, data: &[E], array: &Array, mask: &[bool], by_class: bool) {
-    let Some(transform) = choice.build() else { return };
+    let Some(method) = choice.build() else { return };
     let made = Logits::strided(data, &array.shape, &array.strides, array.offset, array.axis);
     assert_eq!(made.is_ok(), array.fits(data.len()), "{array:?} of {}: {made:?}", data.len());
     let Ok(logits) = made else { return };
@@ -505,20 +513,20 @@ pub fn strided<E: Bits>(choice: Choice, data: &[E], array: &Array, mask: &[bool]
     let rows = if masked { rows.mask(&packed_mask).unwrap() } else { rows };
 
     let (mut a, mut b): (Vec<E>, Vec<E>) = (unwritten(logits.len()), unwritten(logits.len()));
-    let strided = transform.dense(&logits, &mut a);
-    let result = transform.dense(&rows, &mut b);
+    let strided = method.dense_into(&logits, Threads::One, &mut a);
+    let result = method.dense_into(&rows, Threads::One, &mut b);
     assert_eq!(format!("{strided:?}"), format!("{result:?}"));
-    let compressed = transform.compressed(&logits);
+    let compressed = method.csr(&logits, Threads::One);
     let mut sizes = vec![0; logits.row_count()];
-    let counted = transform.support_sizes(&logits, &mut sizes);
+    let counted = method.sizes_into(&logits, Threads::One, &mut sizes);
     // Any bits as probabilities and from above: they are read from the same places as the output.
     let probabilities: Vec<E> = data.iter().copied().cycle().take(logits.len()).collect();
     let probabilities = if data.is_empty() { a.clone() } else { probabilities };
     let mut gradient: Vec<E> = unwritten(logits.len());
-    transform.vjp(&logits, &probabilities, &probabilities, &mut gradient).unwrap();
+    method.vjp(&logits, Threads::One, &probabilities, &probabilities, &mut gradient).unwrap();
     let reordered: Vec<E> = places.iter().flatten().map(|&(_, to)| probabilities[to]).collect();
     let mut expected: Vec<E> = unwritten(logits.len());
-    transform.vjp(&rows, &reordered, &reordered, &mut expected).unwrap();
+    method.vjp(&rows, Threads::One, &reordered, &reordered, &mut expected).unwrap();
     for (&(_, to), expected) in places.iter().flatten().zip(&expected) {
         assert_eq!(format!("{:?}", gradient[to]), format!("{expected:?}"), "{choice:?}: gradient");
     }
@@ -529,8 +537,8 @@ pub fn strided<E: Bits>(choice: Choice, data: &[E], array: &Array, mask: &[bool]
     for (&(_, to), expected) in places.iter().flatten().zip(&b) {
         assert!(a[to] == *expected, "{choice:?} of {array:?}");
     }
-    assert!(compressed.unwrap() == transform.compressed(&rows).unwrap());
+    assert!(compressed.unwrap() == method.csr(&rows, Threads::One).unwrap());
     let mut expected = vec![0; logits.row_count()];
-    transform.support_sizes(&rows, &mut expected).unwrap();
+    method.sizes_into(&rows, Threads::One, &mut expected).unwrap();
     assert_eq!(sizes, expected);
 }

@@ -14,25 +14,25 @@ use crate::columns::{DAMAGED, Place};
 use crate::raw::{read_at, truncated};
 use crate::{Error, Result};
 
-/// Far more than the description of a batch of a million columns takes.
+/// The longest message: enough for a batch of a million columns.
 pub(super) const LONGEST_MESSAGE: u64 = 1 << 28;
 
-/// The most memory for what is unpacked of all columns that are read together.
+/// The memory limit for the decompressed buffers of all columns.
 const LARGEST_WINDOWS: u64 = 2 << 30;
 
-/// The messages that are still to be read.
+/// The remaining messages.
 #[derive(Clone)]
 pub(super) struct Messages {
     pub(super) label: String,
     pub(super) file: Arc<File>,
-    /// Where the next one begins, and where there can be no more.
+    /// The offset of the next message, and the end of the messages.
     at: u64,
     end: u64,
-    /// Where all of them begin, and how many were read, if the file has a directory.
+    /// The offsets of all messages, and the number read, if the file has a directory.
     directory: Option<(Arc<[u64]>, usize)>,
 }
 
-/// A message, and where the bytes are that it describes.
+/// A message, and the position of its body.
 pub(super) struct Envelope {
     bytes: Vec<u8>,
     body: u64,
@@ -40,12 +40,12 @@ pub(super) struct Envelope {
 }
 
 impl Messages {
-    /// The messages of a stream that ends there.
+    /// The messages of a stream of this length.
     pub(super) fn stream(label: &str, file: File, end: u64) -> Self {
         Self { label: label.to_owned(), file: Arc::new(file), at: 0, end, directory: None }
     }
 
-    /// The messages of a file, which begin at these places, and end before the directory.
+    /// The messages of a file at these offsets, up to the directory.
     pub(super) fn file(label: &str, file: File, end: u64, starts: Arc<[u64]>) -> Self {
         Self { directory: Some((starts, 0)), ..Self::stream(label, file, end) }
     }
@@ -59,13 +59,13 @@ impl Messages {
             return Ok(None);
         }
         let first = self.directory.is_none() && self.at == 0;
-        // Before version 0.15 of Arrow, the length had nothing before it.
+        // Before Arrow 0.15, the length had no prefix.
         let mut length = self.integer()?;
         if length == -1 {
             length = self.integer()?;
         }
         if length == 0 {
-            // The end of a stream. A directory says how many there are.
+            // The end-of-stream marker. A file with a directory must have all its messages.
             return match self.directory {
                 None => Ok(None),
                 Some(_) => Err(self.damaged("has no batch where its directory has one")),
@@ -77,7 +77,7 @@ impl Messages {
         };
         let bytes = self.bytes(length)?;
         let message = self.message(&bytes)?;
-        // What is skipped because of a damaged type would be rows that are lost unseen.
+        // Skipping an unknown type could silently lose rows of a damaged file.
         let kinds: &[MessageHeader] = match self.directory {
             Some(_) => &[MessageHeader::RecordBatch],
             None => &[MessageHeader::RecordBatch, MessageHeader::DictionaryBatch],
@@ -100,7 +100,7 @@ impl Messages {
         Ok(bytes.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes)))
     }
 
-    /// The next bytes, as many as that.
+    /// Reads the next `length` bytes.
     fn bytes(&mut self, length: u64) -> Result<Vec<u8>> {
         self.need(length)?;
         let mut bytes = vec![0; length as usize];
@@ -113,7 +113,7 @@ impl Messages {
         Ok(bytes)
     }
 
-    /// That so many bytes follow.
+    /// Checks that this many bytes follow.
     fn need(&self, length: u64) -> Result<()> {
         let there = self.end - self.at;
         if length > there { Err(truncated(&self.label, length - there)) } else { Ok(()) }
@@ -128,7 +128,7 @@ impl Messages {
         Ok(message)
     }
 
-    /// The message in an envelope, checked before.
+    /// The message in an envelope that was verified.
     pub(super) fn open<'a>(&self, envelope: &'a Envelope) -> Result<Message<'a>> {
         self.message(&envelope.bytes)
     }
@@ -138,24 +138,24 @@ impl Messages {
     }
 }
 
-/// A batch of rows, and the file that its buffers are in.
+/// A record batch, and the file with its buffers.
 pub(super) struct Body<'a> {
     pub(super) batch: RecordBatch<'a>,
     pub(super) file: &'a Arc<File>,
     pub(super) envelope: &'a Envelope,
-    /// How many columns are read at the same time.
+    /// The number of columns that are read together.
     pub(super) together: usize,
 }
 
 impl Body<'_> {
-    /// The length of an array, and how many of its values are null.
+    /// The length of an array, and its number of nulls.
     pub(super) fn node(&self, place: &Place, i: usize) -> Result<(usize, i64)> {
         let node = self.batch.nodes().filter(|nodes| i < nodes.len()).map(|nodes| nodes.get(i));
         node.and_then(|node| Some((usize::try_from(node.length()).ok()?, node.null_count())))
             .ok_or_else(|| place.damaged("has a batch that lacks a column"))
     }
 
-    /// A buffer from its beginning, of at least so many bytes once it is unpacked.
+    /// A buffer, which must have at least this many bytes decompressed.
     pub(super) fn buffer(&self, place: &Place, i: usize, needed: u64) -> Result<Source> {
         let io = |e| Error::io(&place.label, "read", e);
         let found = self.batch.buffers().filter(|all| i < all.len()).map(|all| *all.get(i));
@@ -168,13 +168,13 @@ impl Body<'_> {
         });
         let mut part = part.ok_or_else(|| place.damaged("has a batch that lacks a buffer"))?;
         let (length, source): (u64, Source) = match self.batch.compression() {
-            // What is empty is not packed.
+            // Empty buffers are not compressed.
             Some(compression) if part.at < part.end => {
                 let mut length = [0; 8];
                 part.read_exact(&mut length).map_err(io)?;
                 let length = i64::from_le_bytes(length);
                 match (u64::try_from(length), compression.codec()) {
-                    // Packing would have made it longer.
+                    // The length -1 marks a buffer that is stored uncompressed.
                     _ if length == -1 => (part.end - part.at, Box::new(part)),
                     (Ok(length), CompressionType::LZ4_FRAME) => {
                         (length, Box::new(FrameDecoder::new(BufReader::new(part)).take(length)))
@@ -184,7 +184,7 @@ impl Body<'_> {
                         let most = most.min(DEFAULT_MAX_WINDOW_SIZE);
                         let source = BufReader::new(part);
                         let source = StreamingDecoder::new_with_max_window_size(source, most)
-                            .map_err(|e| place.damaged(format!("cannot be unpacked ({e})")))?;
+                            .map_err(|e| place.damaged(format!("cannot be decompressed ({e})")))?;
                         (length, Box::new(source.take(length)))
                     }
                     _ => return Err(place.damaged("is packed in a way that is not known")),
@@ -202,7 +202,7 @@ impl Body<'_> {
 /// The bytes of a buffer.
 pub(super) type Source = Box<dyn Read + Send>;
 
-/// A part of a file. Several can be read in turns.
+/// A part of a file with its own read position.
 struct Part {
     file: Arc<File>,
     at: u64,

@@ -1,8 +1,7 @@
-//! Arrow's files and streams.
+//! Arrow files and streams.
 //!
-//! A batch can hold all rows of a file, and the crate `arrow-ipc` reads batches as a whole. Here it
-//! only reads their descriptions: the numbers are read from where these say that they are, a block
-//! at a time.
+//! The crate `arrow-ipc` reads whole batches, and a batch can contain all rows of a file. It is used only for
+//! the metadata here: values are read from the positions in the metadata, one block at a time.
 
 mod message;
 mod schema;
@@ -19,10 +18,10 @@ use crate::raw::{fill, read_at, truncated};
 use crate::{Error, Result};
 
 pub(crate) const FILE_MAGIC: &[u8] = b"ARROW1";
-/// What every message of a stream begins with.
+/// The continuation marker before every message of a stream.
 pub(crate) const STREAM_MAGIC: &[u8] = &[0xff; 4];
 
-/// A file that is open.
+/// An open file.
 pub(super) struct Arrow {
     messages: Messages,
     columns: Vec<Column>,
@@ -63,7 +62,7 @@ impl Arrow {
 
 type Opened = (Messages, (Vec<Column>, Vec<Layout>));
 
-/// A stream begins with its schema.
+/// Opens a stream, which starts with its schema.
 fn open_stream(label: &str, file: File, length: u64) -> Result<Opened> {
     let mut messages = Messages::stream(label, file, length);
     let first = messages.next()?;
@@ -74,7 +73,7 @@ fn open_stream(label: &str, file: File, length: u64) -> Result<Opened> {
     Ok((messages, columns))
 }
 
-/// A file ends with its schema and a directory of its batches, their length, and the magic bytes.
+/// Opens a file, which ends with a footer (schema and directory of batches), its length and magic bytes.
 fn open_file(label: &str, file: File, length: u64) -> Result<Opened> {
     let io = |e| Error::io(label, "read", e);
     let damaged = |problem| Error::format(label, problem, DAMAGED);
@@ -83,7 +82,7 @@ fn open_file(label: &str, file: File, length: u64) -> Result<Opened> {
     read_at(&file, length - 10, &mut end).map_err(io)?;
     let [a, b, c, d, magic @ ..] = end;
     if magic != FILE_MAGIC {
-        let problem = "does not end as a file of Arrow does: it was not written to its end";
+        let problem = "does not end like an Arrow file: it is incomplete";
         return Err(Error::format(label, problem, "write it again"));
     }
     let size = u64::from(u32::from_le_bytes([a, b, c, d]));
@@ -100,7 +99,7 @@ fn open_file(label: &str, file: File, length: u64) -> Result<Opened> {
     };
     let columns = columns(label, schema, footer.version())?;
     let starts = footer.recordBatches().into_iter().flatten();
-    // What would begin before the file is not in it, and nor is what begins after it.
+    // Drops offsets outside of the file.
     let starts = starts.map(|block| u64::try_from(block.offset()).unwrap_or(u64::MAX));
     Ok((Messages::file(label, file, end, starts.collect()), columns))
 }
@@ -146,7 +145,7 @@ impl Table for Arrow {
     }
 }
 
-/// For each column, its first array and its first buffer in a batch.
+/// For each column, the indices of its first array and its first buffer in a batch.
 fn first_parts(layouts: &[Layout], batch: RecordBatch<'_>) -> Vec<(usize, usize)> {
     let mut views = batch.variadicBufferCounts().into_iter().flatten();
     let (mut node, mut buffer) = (0, 0_usize);
@@ -155,13 +154,13 @@ fn first_parts(layouts: &[Layout], batch: RecordBatch<'_>) -> Vec<(usize, usize)
         parts.push((node, buffer));
         node += layout.nodes;
         let more = views.by_ref().take(layout.views).filter_map(|n| usize::try_from(n).ok());
-        // What does not fit is not found in the batch.
+        // On overflow, the lookup in the batch fails.
         buffer = more.fold(buffer.saturating_add(layout.buffers), usize::saturating_add);
     }
     parts
 }
 
-/// The batches that are still to be read.
+/// The remaining batches.
 struct RecordBatches {
     messages: Messages,
     layouts: Vec<Layout>,
@@ -177,7 +176,7 @@ impl Batches for RecordBatches {
             let Some(batch) = message.header_as_record_batch().filter(|b| b.length() > 0) else {
                 continue;
             };
-            // The sum of all was counted when the file was opened.
+            // No overflow: the sum was checked when the file was opened.
             let rows = batch.length() as usize;
             let (file, together) = (&self.messages.file, self.columns.len());
             let body = Body { batch, file, envelope: &envelope, together };
@@ -194,7 +193,7 @@ impl Batches for RecordBatches {
     }
 }
 
-/// The numbers of a column, after it was checked that all are there.
+/// The values of a column, after checking that none is null.
 fn numbers(
     body: &Body<'_>,
     place: &Place,
@@ -244,7 +243,7 @@ fn numbers(
     Ok(source)
 }
 
-/// The first of `count` values after `skipped` ones that is null, if there is one.
+/// The first null of `count` values after `skipped` ones, if there is one.
 fn first_null(
     body: &Body<'_>,
     place: &Place,
@@ -270,7 +269,7 @@ fn first_null(
     Ok(None)
 }
 
-/// Where lists end in their values.
+/// The end offsets of lists.
 struct Offsets<'a> {
     place: &'a Place,
     blocks: Blocks,
@@ -311,7 +310,7 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// A buffer in pieces, from which single values are taken.
+/// A buffered reader of single values of a buffer.
 struct Blocks {
     source: Source,
     block: Vec<u8>,
@@ -341,7 +340,7 @@ impl Blocks {
     }
 }
 
-/// Numbers that are read as they lie in a buffer.
+/// The values of a buffer, read without conversion.
 struct BufferReader {
     place: Place,
     source: Source,

@@ -1,4 +1,4 @@
-//! The columns of an Arrow schema, and what they take up in a batch.
+//! The columns of an Arrow schema, and the arrays and buffers of each in a batch.
 
 use arrow_ipc::{Endianness, Field, MetadataVersion, Precision, Schema, Type, UnionMode};
 
@@ -6,30 +6,30 @@ use crate::columns::{Column, DAMAGED, Kind};
 use crate::npy::shortened;
 use crate::{Dtype, Error, Result};
 
-/// What a column takes up in a batch.
+/// The arrays and buffers of a column in a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// Its arrays, and their buffers.
+    /// The numbers of arrays and buffers.
     pub(super) nodes: usize,
     pub(super) buffers: usize,
-    /// How many of the arrays have more buffers, of which each batch says how many.
+    /// The number of arrays with a variable number of buffers, which each batch specifies.
     pub(super) views: usize,
     pub(super) size: usize,
     pub(super) lists: Lists,
 }
 
-/// Where rows end.
+/// The layout of rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Lists {
-    /// A row is one number.
+    /// One number per row.
     None,
-    /// Each has this many.
+    /// A fixed number per row.
     Fixed(usize),
-    /// A buffer says where, in numbers of this many bytes.
+    /// Lists, with offsets of this many bytes.
     Offsets(usize),
 }
 
-/// The columns, and what each takes up.
+/// The columns, with the arrays and buffers of each.
 pub(super) fn columns(
     label: &str,
     schema: Schema<'_>,
@@ -58,15 +58,15 @@ pub(super) fn columns(
 }
 
 impl Layout {
-    /// Adds what a field takes up, or returns `false` if its type is not known.
+    /// Adds the arrays and buffers of a field, or returns `false` if its type is unknown.
     fn add(&mut self, field: Field<'_>, version: MetadataVersion) -> bool {
         self.nodes += 1;
-        // Numbers of an unknown width would be a column that is left out unseen.
+        // An unknown width is an error: skipping the column would lose a class.
         let float = field.type_as_floating_point();
         if float.is_some_and(|float| float.precision().variant_name().is_none()) {
             return false;
         }
-        // What is in a dictionary is written elsewhere; here are the places in it.
+        // The batch has the indices into the dictionary.
         if field.dictionary().is_some() {
             self.buffers += 2;
             return true;
@@ -99,7 +99,7 @@ impl Layout {
             }
             Type::Union => {
                 let dense = field.type_as_union().is_some_and(|u| u.mode() == UnionMode::Dense);
-                // Until version 4 there was one for nulls.
+                // Until version 4 unions had a null bitmap.
                 1 + usize::from(dense) + usize::from(version == MetadataVersion::V4)
             }
             _ => return false,
@@ -107,7 +107,7 @@ impl Layout {
         field.children().iter().flatten().all(|child| self.add(child, version))
     }
 
-    /// What can be read of a field.
+    /// The supported layout of a field, if it has one.
     fn kind(&mut self, field: Field<'_>) -> Kind {
         let child = field.children().filter(|all| all.len() == 1).map(|all| all.get(0));
         self.lists = match field.type_type() {

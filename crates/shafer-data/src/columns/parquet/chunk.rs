@@ -1,4 +1,4 @@
-//! A column's part of a group of rows: its pages as one row of numbers after the other.
+//! Column chunks: the values of a column in a row group, from its pages.
 
 use super::footer::Leaf;
 use super::page::{Page, PageKind, Pages};
@@ -6,42 +6,42 @@ use super::runs::Runs;
 use crate::columns::{LONGEST_ROW, Numbers, Place};
 use crate::{Error, Result};
 
-/// The encodings that there are for numbers of a fixed size.
+/// The encodings of fixed-size numbers.
 const PLAIN: i64 = 0;
 const PLAIN_DICTIONARY: i64 = 2;
 const RLE: i64 = 3;
 const RLE_DICTIONARY: i64 = 8;
 const BYTE_STREAM_SPLIT: i64 = 9;
 
-/// How many places in a dictionary are looked up at a time.
+/// The number of dictionary indices to decode at a time.
 const LOOKUPS: usize = 1 << 10;
 
 pub(super) struct ChunkReader {
     pages: Pages,
     leaf: Leaf,
-    /// The number of values that there should be.
+    /// The number of values in the metadata.
     total: usize,
-    /// How many of them were in the pages so far.
+    /// The number of values in the pages so far.
     seen: usize,
     dictionary: Vec<u8>,
     page: Vec<u8>,
     stored: Stored,
-    /// How many values of the page are left.
+    /// The remaining values of the page.
     left: usize,
 }
 
-/// How the values of a page are stored, and where the next one is.
+/// The encoding of a page, and the position of the next value.
 enum Stored {
-    /// One after the other.
+    /// PLAIN.
     Plain { at: usize },
-    /// As places in the dictionary.
+    /// Dictionary indices.
     Places(Runs),
-    /// Their first bytes, then their second bytes, and so on: as many of each as there are values.
+    /// `BYTE_STREAM_SPLIT`: the first bytes of all values, then the second bytes, and so on.
     Split { at: usize, values: usize },
 }
 
 impl ChunkReader {
-    /// `rows` of as many values as the place says.
+    /// A reader of `rows` rows from these pages.
     pub(super) fn new(pages: Pages, leaf: Leaf, rows: usize) -> Self {
         Self {
             leaf,
@@ -55,7 +55,7 @@ impl ChunkReader {
         }
     }
 
-    /// Goes on to the next page that has values.
+    /// Advances to the next page with values.
     fn next_page(&mut self) -> Result<()> {
         while self.left == 0 {
             let Some(page) = self.pages.next()? else {
@@ -81,7 +81,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// That a page goes on with whole rows. Returns where its values begin.
+    /// Checks the levels of a page. Returns the offset of its values.
     fn check(&self, page: &Page) -> Result<usize> {
         let place = &self.pages.place;
         let at = Levels::new(place, &self.leaf, page)?.check(place, &self.leaf, page, self.seen)?;
@@ -91,7 +91,7 @@ impl ChunkReader {
         Ok(at)
     }
 
-    /// The values of a page, which begin at a byte.
+    /// The values of a page, from an offset on.
     fn stored(&self, page: &Page, at: usize) -> Result<Stored> {
         let there = page.bytes.len() - at;
         let all = page.values.checked_mul(self.leaf.dtype.size()).is_some_and(|n| n <= there);
@@ -113,7 +113,7 @@ impl ChunkReader {
     fn unknown(&self, encoding: i64) -> Error {
         Error::format(
             &self.pages.place.label,
-            format!("has numbers in an encoding that is not read ({encoding})"),
+            format!("has numbers in an unsupported encoding ({encoding})"),
             "write them plain, in a dictionary or split into bytes",
         )
     }
@@ -136,7 +136,7 @@ impl Numbers for ChunkReader {
             self.left -= n;
             rest = later;
         }
-        // The last row may go on in a page that nobody would ask for.
+        // The last row must not continue in a page that would not be read.
         if self.left == 0 && self.seen == self.total {
             while let Some(page) = self.pages.next()? {
                 if page.kind != PageKind::Dictionary {
@@ -149,7 +149,7 @@ impl Numbers for ChunkReader {
 }
 
 impl Stored {
-    /// Fills `out` with values of `N` bytes, or `None` if the page or the dictionary lacks them.
+    /// Fills `out` with values of `N` bytes. `None` if the page or the dictionary has too few.
     fn read<const N: usize>(
         &mut self,
         page: &[u8],
@@ -183,11 +183,11 @@ impl Stored {
     }
 }
 
-/// The levels of a page: where rows begin, and what is missing.
+/// The repetition and definition levels of a page.
 struct Levels {
     repetition: Option<Runs>,
     definition: Option<Runs>,
-    /// Where the values begin.
+    /// The offset of the values.
     end: usize,
 }
 
@@ -229,11 +229,11 @@ impl Levels {
         Ok(Self { repetition, definition, end: at })
     }
 
-    /// That nothing is missing and that rows begin where they should, in a page whose first value
-    /// comes after `seen` others. Returns where the values begin.
+    /// Checks that no value is null and all rows have the expected length, in a page after `seen` values.
+    /// Returns the offset of the values.
     fn check(mut self, place: &Place, leaf: &Leaf, page: &Page, seen: usize) -> Result<usize> {
         let missing = self.first_missing(place, leaf, page)?;
-        // Whether rows before it are complete is to be said first.
+        // An incomplete earlier row is reported first.
         let end = missing.map_or(page.values, |(at, _)| at + 1);
         let mut at = 0;
         while let Some(runs) = &mut self.repetition
@@ -263,7 +263,7 @@ impl Levels {
         }
     }
 
-    /// The first value that is missing, and its level.
+    /// The first null, and its level.
     fn first_missing(
         &mut self,
         place: &Place,
@@ -289,7 +289,7 @@ fn short(place: &Place) -> Error {
     place.damaged("has a page with fewer values than it claims")
 }
 
-/// How many values the first row has.
+/// The length of the first row.
 pub(super) fn first_length(mut pages: Pages, leaf: &Leaf) -> Result<usize> {
     let mut length = 0;
     while let Some(page) = pages.next()? {

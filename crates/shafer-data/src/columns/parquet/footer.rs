@@ -1,53 +1,53 @@
-//! What a Parquet file says about itself, at its end.
+//! The metadata in the footer of a Parquet file.
 //!
-//! The crate `parquet` writes such files, but is not asked to read them: a list that claims two
-//! thousand million row groups, in a file of sixty bytes, has it ask for 200 GB at once, and a schema
-//! that is nested deeply has it recurse as deeply. Both end the program and not just the call.
+//! The crate `parquet` writes such files here, but does not read them: for a file of sixty bytes that claims two
+//! billion row groups it allocates 200 GB, and a deeply nested schema overflows the stack. Both abort the
+//! program.
 
 use super::thrift::{BINARY, I32, I64, LIST, Parsed, STRUCT, Thrift};
 use crate::Dtype;
 use crate::columns::{Column, Kind};
 
-/// An element of a schema takes much more memory than the byte that it may take in a file.
+/// The most schema elements. Each can take one byte in the file and much more in memory.
 const MOST_ELEMENTS: usize = 1 << 20;
 
 const MISFIT: &str = "has a schema whose parts do not fit together";
 
-/// What is read of a footer.
+/// The needed part of a footer.
 #[derive(Default)]
 pub(super) struct Footer {
     pub(super) columns: Vec<Column>,
-    /// For each column, how its numbers are stored, if they are read.
+    /// For each column, the storage of its numbers, if it is supported.
     pub(super) leaves: Vec<Option<Leaf>>,
     pub(super) groups: Vec<Group>,
 }
 
-/// The numbers of a column.
+/// The storage of a column of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Leaf {
-    /// Their place among all such, which is their place in a group.
+    /// The index among the leaf columns, which is the index in a row group.
     pub(super) chunk: usize,
     pub(super) dtype: Dtype,
-    /// The level at which a number is there. At lower ones something is missing.
+    /// The definition level of a present value. Lower levels mean null.
     pub(super) defined: u32,
-    /// The level at which its list is not empty; 0 if there is no list.
+    /// The definition level of a non-empty list, or 0 without a list.
     pub(super) in_list: u32,
 }
 
-/// Some rows of all columns.
+/// A row group.
 pub(super) struct Group {
     pub(super) rows: i64,
     pub(super) chunks: Vec<Chunk>,
 }
 
-/// A column's part of a group.
+/// A column chunk.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Chunk {
-    /// Where its pages begin, and their length in bytes.
+    /// The offset and the length of its pages in bytes.
     pub(super) start: u64,
     pub(super) length: u64,
     pub(super) codec: u8,
-    /// Whether its pages are in another file, or encrypted.
+    /// Whether its pages are in another file or encrypted.
     pub(super) elsewhere: bool,
 }
 
@@ -79,7 +79,7 @@ impl Footer {
             Ok(true)
         })?;
         let chunks = footer.schema(&elements)?;
-        // Otherwise a damaged list of groups could lose some of them unseen.
+        // Otherwise a damaged list of row groups could silently lose rows.
         let counted = footer.groups.iter().try_fold(0, |n: i64, group| n.checked_add(group.rows));
         if rows.is_some_and(|rows| counted != Some(rows)) {
             return Err("has groups with more or fewer rows than it says");
@@ -90,8 +90,7 @@ impl Footer {
         Ok(footer)
     }
 
-    /// Makes columns of the tree of elements, which lie in the order of their beginnings, and
-    /// returns how many of them hold something.
+    /// Converts the schema elements, a tree in depth-first order, to columns. Returns the number of leaves.
     fn schema(&mut self, elements: &[Element]) -> Parsed<usize> {
         let [root, elements @ ..] = elements else { return Err("has no schema") };
         let mut levels = vec![Level { children: root.children, defined: 0, in_list: 0, lists: 0 }];
@@ -129,7 +128,7 @@ impl Footer {
             in_column += 1;
             if let (Some(column), Some(leaf)) = (self.columns.last_mut(), self.leaves.last_mut()) {
                 *leaf = None;
-                // What has several parts is a struct or a map.
+                // Several children: a struct or a map.
                 column.kind = match (in_column, level.lists, element.dtype()) {
                     (1, 0, Some(dtype)) if top => Kind::Numbers(dtype),
                     (1, 1, Some(dtype)) => Kind::Lists(dtype),
@@ -148,14 +147,14 @@ impl Footer {
     }
 }
 
-/// An element of the schema whose children follow it.
+/// A schema element with remaining children.
 #[derive(Clone, Copy)]
 struct Level {
-    /// Children that are still to come.
+    /// The remaining children.
     children: i64,
     defined: u32,
     in_list: u32,
-    /// How many of the elements above are repeated.
+    /// The number of repeated ancestors.
     lists: u32,
 }
 
@@ -167,9 +166,9 @@ struct Element {
     name: String,
     children: i64,
     repetition: i64,
-    /// The number of its type, unless it has children.
+    /// The physical type, unless it has children.
     kind: Option<i64>,
-    /// The bytes of a value, if the type does not say it.
+    /// The length of values of a fixed-length type.
     size: i64,
     half: bool,
 }
@@ -186,7 +185,7 @@ impl Element {
                     element.name = String::from_utf8_lossy(thrift.binary()?).into_owned();
                 }
                 (5, I32) => element.children = thrift.integer()?,
-                // What the value stands for: of all that can be, half precision matters.
+                // The logical type, of which only half precision matters.
                 (10, STRUCT) => thrift.fields(|_, field| {
                     element.half |= field == (15, STRUCT);
                     Ok(false)
@@ -265,7 +264,7 @@ impl Chunk {
                     }
                     Ok(true)
                 })?,
-                // The path of a file, and how it is encrypted.
+                // The path of an external file, and the encryption.
                 (1 | 8 | 9, _) => {
                     elsewhere = true;
                     return Ok(false);
@@ -274,13 +273,13 @@ impl Chunk {
             }
             Ok(true)
         })?;
-        // The dictionary comes first; some writers say 0 where there is none.
+        // The dictionary comes first. Some writers set its offset to 0 if there is none.
         if (1..start).contains(&dictionary) {
             start = dictionary;
         }
         match (u64::try_from(start), u64::try_from(length), u8::try_from(codec)) {
             (Ok(start), Ok(length), Ok(codec)) => Ok(Self { start, length, codec, elsewhere }),
-            // What is encrypted does not say where it is.
+            // Encrypted chunks have no offsets.
             _ if elsewhere => Ok(Self { elsewhere, ..Self::default() }),
             _ => Err("has a column that does not say where it is"),
         }

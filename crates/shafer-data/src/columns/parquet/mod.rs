@@ -19,10 +19,10 @@ use crate::{Error, Result};
 
 pub(crate) const MAGIC: &[u8] = b"PAR1";
 
-/// Room for a million parts of columns.
+/// The longest footer: enough for a million column chunks.
 const LONGEST_FOOTER: u64 = 1 << 27;
 
-/// A file that is open.
+/// An open file.
 pub(super) struct Parquet {
     label: String,
     file: Arc<File>,
@@ -38,10 +38,10 @@ impl Parquet {
         let got = read_at(&file, 0, &mut start).map_err(io)?;
         if start != MAGIC {
             let problem =
-                format!("begins with {} and not with {}", quoted(&start[..got]), quoted(MAGIC));
+                format!("begins with {}, not with {}", quoted(&start[..got]), quoted(MAGIC));
             return Err(Error::format(label, problem, "the file is damaged or not of Parquet"));
         }
-        // Its length, and the magic bytes again, are at the end.
+        // The file ends with the length of the footer and the magic bytes.
         let mut end = [0; 8];
         let Some(before) = length.checked_sub(12) else {
             return Err(truncated(label, 12 - length));
@@ -49,7 +49,7 @@ impl Parquet {
         read_at(&file, before + 4, &mut end).map_err(io)?;
         let [size @ .., _, _, _, _] = end;
         if end[4..] != *MAGIC {
-            let problem = format!("ends with {} and not with {}", quoted(&end[4..]), quoted(MAGIC));
+            let problem = format!("ends with {}, not with {}", quoted(&end[4..]), quoted(MAGIC));
             return Err(Error::format(
                 label,
                 problem,
@@ -105,7 +105,7 @@ impl Table for Parquet {
     }
 }
 
-/// The groups of rows that are still to be read.
+/// The remaining row groups.
 struct Groups {
     file: Arc<File>,
     columns: Vec<(String, Leaf)>,
@@ -116,7 +116,7 @@ struct Groups {
 impl Batches for Groups {
     fn next(&mut self, first: usize) -> Result<Option<Batch>> {
         let Some(group) = self.left.find(|group| group.rows > 0) else { return Ok(None) };
-        // The sum of all was counted when the file was opened.
+        // No overflow: the sum was checked when the file was opened.
         let rows = group.rows as usize;
         let together = self.columns.len();
         let columns = self.columns.iter().map(|(label, leaf)| -> Result<Box<dyn Numbers>> {

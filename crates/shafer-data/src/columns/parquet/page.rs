@@ -1,4 +1,4 @@
-//! The pages of a Parquet file: what comes before each, and its contents unpacked.
+//! The pages of a Parquet file: headers and decompressed contents.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,16 +13,16 @@ use crate::columns::Place;
 use crate::raw::{fill, read_at};
 use crate::{Error, Result};
 
-/// Writers of numbers need some fifty bytes.
+/// The longest page header. Typical ones have about fifty bytes.
 const LONGEST_HEADER: usize = 1 << 12;
 
-/// A page has to be held as a whole. Most are of a megabyte; a few writers make them of a hundred.
+/// The largest page, which is read as a whole. Most have a megabyte, those of some writers a hundred.
 const LARGEST_PAGE: usize = 256 << 20;
 
-/// The most memory for the pages of all columns that are read together.
+/// The memory limit for the pages of all columns.
 const LARGEST_PAGES: usize = 2 << 30;
 
-/// How pages are packed.
+/// The compression of pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Codec {
     Snappy,
@@ -43,14 +43,14 @@ impl Codec {
             7 => Ok(Some(Self::Lz4)),
             other => {
                 let name = NAMES.get(usize::from(other)).unwrap_or(&"an unknown method");
-                let problem = format!("is compressed with {name}, which is not read");
+                let problem = format!("is compressed with {name}, which is not supported");
                 let hint = "write it with snappy, gzip, zstd or lz4, or without compression";
                 Err(Error::format(&place.label, problem, hint))
             }
         }
     }
 
-    /// Unpacks to as many bytes as there should be.
+    /// Decompresses to the expected number of bytes.
     fn unpack(
         self,
         packed: &[u8],
@@ -65,21 +65,21 @@ impl Codec {
         if length == bytes.len() {
             Ok(())
         } else {
-            Err(format!("it has {length} bytes and not {}", bytes.len()).into())
+            Err(format!("it has {length} bytes, not {}", bytes.len()).into())
         }
     }
 }
 
-/// Fills `bytes` and returns how many there were, or one more than would fit. Checksums are only
-/// compared at the end.
+/// Fills `bytes` and returns the number of bytes available, or one more than fit. Reads to the end, where
+/// decompressors verify checksums.
 fn exhaust(mut source: impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     Ok(fill(&mut source, bytes)? + fill(&mut source, &mut [0])?)
 }
 
-/// A page with its contents unpacked.
+/// A decompressed page.
 pub(super) struct Page {
     pub(super) kind: PageKind,
-    /// The number of values, and how they are stored.
+    /// The number of values, and their encoding.
     pub(super) values: usize,
     pub(super) encoding: i64,
     pub(super) bytes: Vec<u8>,
@@ -88,19 +88,19 @@ pub(super) struct Page {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PageKind {
     Dictionary,
-    /// Numbers, after their levels, whose lengths are before them.
+    /// Version 1: levels with length prefixes, then values.
     Data {
         repetition: i64,
         definition: i64,
     },
-    /// Numbers, after levels of these lengths.
+    /// Version 2: levels of these lengths, then values.
     DataV2 {
         repetition: usize,
         definition: usize,
     },
 }
 
-/// The pages of a chunk, one after the other.
+/// The pages of a column chunk.
 pub(super) struct Pages {
     pub(super) place: Place,
     file: Arc<File>,
@@ -111,7 +111,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// `together` is how many columns are read at the same time.
+    /// `together` is the number of columns that are read together.
     pub(super) fn new(
         place: Place,
         file: &Arc<File>,
@@ -155,7 +155,7 @@ impl Pages {
         Ok(None)
     }
 
-    /// So many bytes, if memory has room for them.
+    /// Allocates a buffer, or fails if memory is short.
     fn room(&self, size: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(size).map_err(|_| Error::memory(&self.place.label))?;
@@ -181,14 +181,17 @@ impl Pages {
         if size > self.largest {
             return Err(Error::format(
                 &self.place.label,
-                format!("has a page of {size} bytes, more than the {} that are held", self.largest),
+                format!(
+                    "has a page of {size} bytes, more than the {} that are supported",
+                    self.largest
+                ),
                 "write it with smaller pages, as with data_page_size in pyarrow",
             ));
         }
         Ok(header)
     }
 
-    /// The levels of a page of the second version are not packed.
+    /// The levels of a version 2 page are not compressed.
     fn unpack(&self, header: &Header, packed: Vec<u8>) -> Result<Vec<u8>> {
         let (levels, codec) = match header.kind {
             Some(PageKind::DataV2 { repetition, definition }) => {
@@ -203,19 +206,19 @@ impl Pages {
             return Err(self.place.damaged("has a page that is shorter than its levels"));
         };
         first.copy_from_slice(levels);
-        // Nothing is not packed.
+        // An empty page is not compressed.
         if !rest.is_empty() {
             codec.unpack(packed, rest).map_err(|problem| {
-                self.place.damaged(format!("has a page that cannot be unpacked ({problem})"))
+                self.place.damaged(format!("has a page that cannot be decompressed ({problem})"))
             })?;
         }
         Ok(bytes)
     }
 }
 
-/// What comes before a page.
+/// A page header.
 struct Header {
-    /// `None` for what is not needed.
+    /// `None` for other kinds of pages.
     kind: Option<PageKind>,
     values: usize,
     encoding: i64,
@@ -228,7 +231,7 @@ struct Header {
 impl Header {
     fn parse(thrift: &mut Thrift<'_>) -> Parsed<Self> {
         let (mut kind, mut packed, mut unpacked, mut crc) = (-1, -1, -1, None);
-        // What is said about each kind of page, by the numbers of its fields.
+        // The fields of each kind of page, by their ids.
         let [mut first, mut dictionary, mut second] = [[-1; 8]; 3];
         thrift.fields(|thrift, field| {
             match field {
@@ -262,7 +265,7 @@ impl Header {
     }
 }
 
-/// The numbers of a struct, each at the place of its field; what is true or false is 1 or 0.
+/// The integers and booleans (as 1 or 0) of a struct, by field id.
 fn numbers(thrift: &mut Thrift<'_>, into: &mut [i64; 8]) -> Parsed<()> {
     thrift.fields(|thrift, (id, kind)| {
         let Some(place) = usize::try_from(id).ok().and_then(|id| into.get_mut(id)) else {

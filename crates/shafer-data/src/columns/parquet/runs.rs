@@ -1,14 +1,13 @@
-//! Small numbers in runs: how Parquet stores levels and places in a dictionary.
+//! Decoder of the RLE / bit-packed hybrid encoding of levels and dictionary indices.
 
-/// A place in runs that are either one value many times, or groups of eight values packed into as
-/// many bits as they need. The bytes are given with every call: they are a page's, which is kept
-/// beside this.
+/// A position in a sequence of runs: a repeated value, or groups of eight bit-packed values. Every call takes
+/// the bytes of the page, which the caller owns.
 #[derive(Debug)]
 pub(super) struct Runs {
-    /// The next run, and where the last one ends.
+    /// The offset of the next run, and the end of the last one.
     at: usize,
     end: usize,
-    /// The bits of a value, at most 32.
+    /// The bit width, at most 32.
     width: usize,
     run: Run,
 }
@@ -20,21 +19,20 @@ enum Run {
         left: usize,
     },
     Packed {
-        /// In bits.
+        /// The offset in bits.
         at: usize,
         left: usize,
     },
 }
 
 impl Runs {
-    /// `None` if these cannot be runs in a page of so many bytes.
+    /// `None` if the bit width or the range is invalid for a page of this length.
     pub(super) fn new(at: usize, end: usize, width: usize, page: usize) -> Option<Self> {
         let run = Run::Same { value: 0, left: 0 };
         (at <= end && end <= page && width <= 32).then_some(Self { at, end, width, run })
     }
 
-    /// The next value, and how often it follows in a row, as far as that is known: at least once, and
-    /// at most `most` times, which is not 0. `None` at the end.
+    /// The next value and its number of repetitions in the current run, from 1 to `most`. `None` at the end.
     pub(super) fn next(&mut self, bytes: &[u8], most: usize) -> Option<(u32, usize)> {
         self.begin(bytes)?;
         match &mut self.run {
@@ -52,7 +50,7 @@ impl Runs {
         }
     }
 
-    /// The next values, or `None` if there are not so many.
+    /// Fills a slice with the next values, or `None` if there are too few.
     pub(super) fn fill(&mut self, bytes: &[u8], mut out: &mut [u32]) -> Option<()> {
         while !out.is_empty() {
             self.begin(bytes)?;
@@ -73,7 +71,7 @@ impl Runs {
         Some(())
     }
 
-    /// Goes on to the next run, unless there is something left in this one.
+    /// Advances to the next run if the current one is exhausted.
     fn begin(&mut self, bytes: &[u8]) -> Option<()> {
         while let Run::Same { left: 0, .. } | Run::Packed { left: 0, .. } = self.run {
             let mut header = super::thrift::Thrift { bytes: bytes.get(self.at..self.end)? };
@@ -103,7 +101,7 @@ impl Runs {
     }
 }
 
-/// The value of `width` bits that begins at a bit. Bits after the end are 0.
+/// The value of `width` bits at a bit offset. Bits after the end are 0.
 fn unpack(bytes: &[u8], at: usize, width: usize) -> u32 {
     let start = &bytes[(at / 8).min(bytes.len())..];
     let word = match start.first_chunk::<8>() {
@@ -134,10 +132,10 @@ mod tests {
 
     #[test]
     fn the_example_of_the_format() {
-        // The numbers 0 to 7 in three bits each, as the format's own description packs them.
+        // The example of the specification: 0 to 7 with three bits each.
         let packed = [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010];
         assert_eq!(all(&packed, 3, 8).unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
-        // Then five times 6.
+        // Then a run of five times 6.
         let both = [&packed[..], &[5 << 1, 6]].concat();
         assert_eq!(all(&both, 3, 13).unwrap()[7..], [7, 6, 6, 6, 6, 6]);
         assert_eq!(all(&both, 3, 14), None);
@@ -148,12 +146,12 @@ mod tests {
         let wide = [2 << 1, 0xef, 0xbe, 0xad, 0xde];
         assert_eq!(all(&wide, 32, 2).unwrap(), [0xdead_beef; 2]);
         assert_eq!(all(&wide[..4], 32, 1), None);
-        // A group of which only the first two values are there.
+        // A group with its first two values only.
         let cut = [0b11, 1, 2];
         assert_eq!(all(&cut, 8, 2).unwrap(), [1, 2]);
         assert_eq!(all(&cut, 8, 3), None);
         assert_eq!(all(&[200, 1], 0, 100).unwrap(), [0; 100]);
-        // Empty runs, a length that no number can hold, and none at all.
+        // Empty runs, a length that overflows, and no runs.
         assert_eq!(all(&[0, 7, 0, 7, 2, 7], 8, 1).unwrap(), [7]);
         assert_eq!(all(&[0xff; 12], 1, 1), None);
         assert_eq!(all(&[], 1, 1), None);

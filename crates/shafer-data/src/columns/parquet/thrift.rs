@@ -1,17 +1,16 @@
-//! Thrift's compact protocol, in which Parquet writes everything but the numbers.
+//! Thrift's compact protocol, the encoding of all metadata of Parquet.
 //!
-//! What is read comes from a file that may be damaged or made to do damage: nothing is believed
-//! about the length of anything, and what is not known is skipped by the type it claims.
+//! Files can be damaged or hostile: lengths are not trusted, and unknown fields are skipped by their type.
 
-/// What is wrong, as the end of a sentence about the structure.
+/// A problem, phrased as a predicate of the structure.
 pub(super) type Parsed<T> = Result<T, &'static str>;
 
 const CUT: &str = "ends too early";
 
-/// Deeper than any structure of the format.
+/// The depth limit, above that of any valid structure.
 const DEEPEST: usize = 32;
 
-/// The types of fields that are told apart.
+/// The relevant field types.
 pub(super) const TRUE: u8 = 1;
 pub(super) const FALSE: u8 = 2;
 pub(super) const I32: u8 = 5;
@@ -20,16 +19,16 @@ pub(super) const BINARY: u8 = 8;
 pub(super) const LIST: u8 = 9;
 pub(super) const STRUCT: u8 = 12;
 
-/// The number of a field in its struct, and its type.
+/// The id and the type of a field.
 pub(super) type Field = (i64, u8);
 
-/// Bytes that are being read.
+/// A reader of bytes.
 pub(super) struct Thrift<'a> {
     pub(super) bytes: &'a [u8],
 }
 
 impl<'a> Thrift<'a> {
-    /// Calls `take` with each field of a struct. It reads the field, or else returns `false`.
+    /// Calls `take` with each field of a struct. `take` reads the field, or returns `false` to skip it.
     pub(super) fn fields(
         &mut self,
         mut take: impl FnMut(&mut Self, Field) -> Parsed<bool>,
@@ -43,7 +42,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// The next field of a struct in which `id` was the last.
+    /// The next field of a struct, after the one with this `id`.
     fn field(&mut self, id: &mut i64) -> Parsed<Option<Field>> {
         let byte = self.byte()?;
         if byte == 0 {
@@ -61,7 +60,7 @@ impl<'a> Thrift<'a> {
         Ok((n >> 1) as i64 ^ -((n & 1) as i64))
     }
 
-    /// The type and the number of the elements of a list. Each of them takes a byte at least.
+    /// The element type and the length of a list, bounded by the remaining bytes.
     pub(super) fn list(&mut self) -> Parsed<(u8, usize)> {
         let byte = self.byte()?;
         let n = match byte >> 4 {
@@ -80,7 +79,7 @@ impl<'a> Thrift<'a> {
         mut take: impl FnMut(&mut Self) -> Parsed<()>,
     ) -> Parsed<usize> {
         let (kind, n) = self.list()?;
-        // The type of the elements of an empty list may be anything.
+        // Writers differ in the element type of an empty list.
         if kind != STRUCT && n > 0 {
             return Err("has a list of something else");
         }
@@ -106,7 +105,7 @@ impl<'a> Thrift<'a> {
         Ok(taken)
     }
 
-    /// A number in groups of seven bits, the lowest first.
+    /// A varint: groups of seven bits, the lowest first.
     pub(super) fn unsigned(&mut self) -> Parsed<u64> {
         let mut n = 0;
         for shift in (0..64).step_by(7) {
@@ -157,7 +156,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// Outside of structs, what is true or false takes a byte.
+    /// Outside of structs, a boolean takes a byte.
     fn skip_element(&mut self, kind: u8, depth: usize) -> Parsed<()> {
         self.skip(if kind == TRUE || kind == FALSE { 3 } else { kind }, depth)
     }

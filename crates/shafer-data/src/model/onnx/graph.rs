@@ -1,4 +1,4 @@
-//! The nodes of a graph, the tensors behind their inputs, and the linear layers among them.
+//! The nodes of an ONNX graph, their constant inputs, and the linear layers among them.
 
 use std::collections::HashMap;
 
@@ -13,9 +13,9 @@ use super::search::Obstacle;
 const MAX_NAME: usize = 1024;
 /// Of an attribute of a node that may be or lead to a head: a number, or the order of two axes.
 const MAX_ATTRIBUTE: usize = 4096;
-/// The attributes that say how a node is to be understood.
+/// The attributes that define the meaning of a node.
 const ATTRIBUTES: [&str; 7] = ["alpha", "beta", "transA", "transB", "group", "perm", "to"];
-/// Between a head and the output lie a handful of nodes. This also ends a cycle.
+/// The most nodes between a head and the output. Also ends cycles.
 pub(super) const MAX_WALK: usize = 32;
 
 pub(super) struct Node {
@@ -23,12 +23,12 @@ pub(super) struct Node {
     pub(super) output: Vec<String>,
     name: String,
     op_type: String,
-    /// Only of nodes that may be or lead to a head.
+    /// Decoded only for nodes that can be, or lead to, a head.
     attributes: Vec<NumberAttribute>,
 }
 
 impl Node {
-    /// Decodes the attributes, once: the same node may lie behind any number of outputs.
+    /// Decodes the attributes, once: a node can be reachable from any number of outputs.
     pub(super) fn new(proto: NodeProto) -> Result<Self, String> {
         let NodeProto { input, output, name, op_type, attribute } = proto;
         if input.iter().chain(&output).any(|name| name.len() > MAX_NAME) {
@@ -41,7 +41,7 @@ impl Node {
                     let n = bytes.len();
                     return Err(format!("a {op_type} has an attribute of {n} bytes"));
                 }
-                // One that does not decode is one that is not there.
+                // An invalid attribute is ignored.
                 let Ok(attribute) = NumberAttribute::decode(bytes) else { continue };
                 let taken = |a: &NumberAttribute| a.name == attribute.name;
                 if ATTRIBUTES.contains(&&*attribute.name) && !attributes.iter().any(taken) {
@@ -68,7 +68,7 @@ impl Node {
         self.attribute(name).map_or(1.0, |a| a.f)
     }
 
-    /// Its name in messages. Names are optional; that of an output is not.
+    /// The name for messages. Names of nodes are optional, those of outputs are not.
     pub(super) fn label(&self) -> String {
         shown(if self.name.is_empty() {
             self.output.first().map_or("", String::as_str)
@@ -81,7 +81,7 @@ impl Node {
         matches!(self.op(), "Gemm" | "MatMul" | "Conv")
     }
 
-    /// Operators of the standard and of onnxruntime that compute with quantised numbers.
+    /// Quantised operators of the standard and of onnxruntime.
     pub(super) fn is_quantised(&self) -> bool {
         let op = self.op();
         op.starts_with("QLinear")
@@ -101,12 +101,12 @@ impl Node {
             )
     }
 
-    /// Whether its values are those of its first input.
+    /// Whether the output has the values of the first input.
     pub(super) fn keeps_values(&self) -> bool {
         matches!(self.op(), "Identity" | "Cast" | "Dropout") || self.moves_axes()
     }
 
-    /// Whether its values are those of its first input, in another shape or order.
+    /// Whether the output has the values of the first input, in another shape or order.
     pub(super) fn moves_axes(&self) -> bool {
         matches!(
             self.op(),
@@ -115,18 +115,18 @@ impl Node {
     }
 }
 
-/// A tensor of the file that enters a node, and what happens to it on the way.
+/// A constant tensor that is an input of a node, and the operations in between.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'g> {
     pub(super) tensor: &'g TensorInfo,
-    /// A matrix whose axes are swapped.
+    /// Whether a matrix is transposed.
     transposed: bool,
     reshaped: bool,
-    /// The node that makes numbers of its integers, or integers of its numbers.
+    /// The node that dequantises or quantises it.
     quantised: Option<&'g Node>,
 }
 
-/// A node that multiplies by a tensor of the file, and the bias that is added.
+/// A node that multiplies by a constant tensor, and the bias.
 #[derive(Clone, Copy)]
 pub(super) struct Layer<'g> {
     pub(super) node: &'g Node,
@@ -135,16 +135,16 @@ pub(super) struct Layer<'g> {
     pub(super) orientation: Orientation,
     pub(super) features: usize,
     pub(super) classes: usize,
-    /// The weights are multiplied by it.
+    /// The factor of the weights.
     pub(super) alpha: f32,
-    /// The bias is multiplied by it.
+    /// The factor of the bias.
     pub(super) beta: f32,
-    /// How many axes follow that of the classes in what the node makes.
+    /// The number of axes after that of the classes in the output.
     axes_behind: usize,
 }
 
 impl<'g> Layer<'g> {
-    /// With a tensor that is added to what the node makes, or to the same with its axes moved.
+    /// Adds a bias, a tensor that is added to the output or to its transpose.
     pub(super) fn plus(self, added: Operand<'g>, moved: bool) -> Result<Self, Obstacle> {
         if let Some(by) = added.quantised {
             return Err(Obstacle::quantised(by));
@@ -155,11 +155,11 @@ impl<'g> Layer<'g> {
         if !self.fits(added, moved) {
             return Err(Obstacle::at(self.node, "to which a tensor of another shape is added"));
         }
-        // It is added after the scaling.
+        // Added after scaling.
         Ok(Self { bias: Some(added.tensor), beta: 1.0, ..self })
     }
 
-    /// Whether a tensor that is added has one number for each class, or one for all.
+    /// Whether an added tensor is a vector with one value per class, or a scalar.
     pub(super) fn fits(&self, added: Operand<'_>, moved: bool) -> bool {
         let shape = &added.tensor.shape;
         let Some(count) = byte_length(shape, 1) else { return false };
@@ -168,7 +168,7 @@ impl<'g> Layer<'g> {
         }
         let mut long = shape.iter().rev().enumerate().filter(|&(_, &n)| n != 1);
         let (Some((behind, &n)), None) = (long.next(), long.next()) else { return false };
-        // A vector is added to a vector, too: to that of `W @ x`.
+        // The output of `W @ x` is a vector.
         let placed = behind == self.axes_behind || (self.node.op() == "MatMul" && shape.len() == 1);
         n == self.classes && (placed || moved || added.reshaped || added.transposed)
     }
@@ -210,12 +210,12 @@ impl<'g> Graph<'g> {
         self.producers.get(value).copied()
     }
 
-    /// The tensor of that name. Of two it is the first.
+    /// The tensor with this name. Of duplicates the first.
     pub(super) fn tensor(&self, name: &str) -> Option<&'g TensorInfo> {
         self.constants.get(name).map(|&index| &self.tensors[index])
     }
 
-    /// The tensor behind a value.
+    /// The constant tensor that a value comes from.
     pub(super) fn constant(&self, value: &str) -> Option<Operand<'g>> {
         let mut value = value;
         let (mut transposed, mut reshaped, mut quantised) = (false, false, None);
@@ -226,10 +226,10 @@ impl<'g> Graph<'g> {
             let node = self.producer(value)?;
             match node.op() {
                 "Identity" => {}
-                // To a type of floating point.
+                // A cast to floating point.
                 "Cast" if matches!(node.int("to"), 1 | 10 | 11 | 16) => {}
                 "Transpose" => {
-                    // Without an order the axes are reversed. Only a matrix can be meant here.
+                    // The default order reverses the axes. Only matrices are supported.
                     if node.attribute("perm").is_some_and(|perm| perm.ints != [1, 0]) {
                         return None;
                     }
@@ -244,7 +244,7 @@ impl<'g> Graph<'g> {
         None
     }
 
-    /// Whether a value is the same whatever enters the graph.
+    /// Whether a value does not depend on the inputs of the graph.
     pub(super) fn is_fixed(&self, value: &'g str) -> bool {
         let mut open = vec![value];
         for _ in 0..MAX_WALK {
@@ -262,13 +262,13 @@ impl<'g> Graph<'g> {
         false
     }
 
-    /// A node as a linear layer, with the bias that it adds itself.
+    /// A node as a linear layer, with its own bias.
     pub(super) fn layer(&self, node: &'g Node) -> Result<Layer<'g>, Obstacle> {
         let refuse = |why| Obstacle::at(node, why);
         let no_weight = || refuse("which multiplies by no tensor of the file");
         let [a, b, rest @ ..] = &node.input[..] else { return Err(no_weight()) };
         let (mut alpha, mut beta) = (1.0, 1.0);
-        // Whether the tensor in the file has a row for each class.
+        // Whether the tensor has one row per class.
         let (weight, by_class, axes_behind) = match node.op() {
             "Gemm" => {
                 if node.int("transA") != 0 {
@@ -308,7 +308,7 @@ impl<'g> Graph<'g> {
             [rows, columns, ..] if node.op() == "Conv" => (rows, columns),
             _ => return Err(refuse("whose weights are no matrix")),
         };
-        // Without this the size of one side would not be bounded by the data.
+        // Bounds the size of each side by the data.
         if rows == 0 || columns == 0 {
             return Err(refuse("whose weights have no elements"));
         }
@@ -333,7 +333,7 @@ impl<'g> Graph<'g> {
         if let Some(by) = own.quantised {
             return Err(Obstacle::quantised(by));
         }
-        // The own bias of a Conv is a vector.
+        // The bias input of a Conv is a vector.
         if !(Layer { axes_behind: 0, ..layer }).fits(own, false) {
             return Err(refuse("whose bias has another shape"));
         }

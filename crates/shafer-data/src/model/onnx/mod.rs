@@ -1,8 +1,7 @@
-//! `.onnx`: tensors, and the graph of nodes that says how they are used.
+//! `.onnx` files: the tensors, and the graph that uses them.
 //!
-//! Messages are taken apart one level at a time and counted on the way, since two bytes in a file
-//! can make a message that takes hundreds in memory. Data are slices of the file until they are
-//! asked for.
+//! Messages are decoded one level at a time, with limits on their number: two bytes of a file can encode a
+//! message that takes hundreds of bytes in memory. Tensor data stay slices of the file until they are loaded.
 
 mod graph;
 mod proto;
@@ -29,7 +28,7 @@ use super::{
 use crate::array::MAX_RANK;
 use crate::{Dtype, Result};
 
-/// The most that protocol buffers can hold.
+/// The size limit of protocol buffers.
 const MAX_FILE: u64 = 1 << 31;
 const MAX_MESSAGES: usize = 1_000_000;
 const REEXPORT: &str = "export the model again";
@@ -49,7 +48,7 @@ struct Constant {
 }
 
 enum Data {
-    /// The message with the data in it.
+    /// The message with the data.
     Inside(Bytes),
     Outside {
         location: String,
@@ -150,7 +149,7 @@ impl Onnx {
         } else {
             Data::Inside(message)
         };
-        // Of two with one name the first is meant, here and in every lookup.
+        // Of duplicates the first is used, here and in every lookup.
         self.constants.push(Constant { element, shape: shape.clone(), data });
         tensors.push(tensor_info(name, element, shape));
         Ok(())
@@ -179,8 +178,8 @@ impl Onnx {
         }
     }
 
-    /// Data in another file, which must lie in the folder of the model or below it: a model from
-    /// elsewhere must not make us read (and show) anything else of the machine.
+    /// External data, which must be in the folder of the model or below it: a hostile model must not read other
+    /// files of the machine.
     fn outside(
         &self,
         location: &str,
@@ -207,7 +206,7 @@ impl Onnx {
         }
         let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
         let data = At(folder.join(shown(location)).display().to_string());
-        // Links are resolved before the path is compared.
+        // Compares after resolving symbolic links.
         let folder = folder.canonicalize().map_err(|e| at.io("find the folder", e))?;
         let path = folder
             .join(location)
@@ -234,12 +233,12 @@ impl Onnx {
     }
 }
 
-/// The data in a `TensorProto`, which must be as many as the shape says.
+/// The data in a `TensorProto`, whose length must match the shape.
 fn inside(message: Bytes, dtype: Dtype, bytes: u64) -> std::result::Result<Vec<f32>, String> {
     let data = TensorData::decode(message).map_err(|e| format!("does not decode: {e}"))?;
     let count = bytes as usize / dtype.size();
     let values: Vec<f32> = if data.raw_data.is_empty() {
-        // Halves are stored as their bits, one in a number.
+        // Halves are stored as the bits of an integer each.
         let halves = data.int32_data.iter().map(|&bits| bits as u16);
         match dtype {
             Dtype::F32 => data.float_data,

@@ -1,8 +1,8 @@
-//! The messages of protocol buffers that an ONNX file consists of, with only the needed fields declared.
+//! The protocol buffer messages of ONNX, with the needed fields only.
 
 use prost::{Message, bytes::Bytes};
 
-/// Fields of one node or one tensor, other than its data.
+/// The most fields of a node or a tensor, other than its data.
 const MAX_FIELDS: usize = 4096;
 
 #[derive(Clone, PartialEq, Message)]
@@ -15,12 +15,12 @@ pub(super) struct NodeProto {
     pub(super) name: String,
     #[prost(string, tag = "4")]
     pub(super) op_type: String,
-    /// `AttributeProto`s, decoded as what they have to be.
+    /// `AttributeProto`s, decoded on demand by their expected type.
     #[prost(bytes = "bytes", repeated, tag = "5")]
     pub(super) attribute: Vec<Bytes>,
 }
 
-/// An `AttributeProto` that is a number or some.
+/// An `AttributeProto` with one or several numbers.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct NumberAttribute {
     #[prost(string, tag = "1")]
@@ -33,17 +33,17 @@ pub(super) struct NumberAttribute {
     pub(super) ints: Vec<i64>,
 }
 
-/// An `AttributeProto` that is a tensor.
+/// An `AttributeProto` with a tensor.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TensorAttribute {
     #[prost(string, tag = "1")]
     pub(super) name: String,
-    /// Decoded as what it has to be.
+    /// Decoded on demand by its expected type.
     #[prost(bytes = "bytes", tag = "5")]
     pub(super) t: Bytes,
 }
 
-/// What a `TensorProto` says of its data.
+/// A `TensorProto` without its data.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TensorProto {
     #[prost(int64, repeated, tag = "1")]
@@ -87,7 +87,7 @@ pub(super) struct ValueInfoProto {
 }
 
 impl NodeProto {
-    /// The name and the tensor of a node that is nothing else.
+    /// The name and the tensor of a `Constant` node.
     pub(super) fn constant(&self) -> Option<(&str, Bytes)> {
         let [name] = &self.output[..] else { return None };
         if self.op_type != "Constant" {
@@ -100,7 +100,7 @@ impl NodeProto {
     }
 }
 
-/// The fields of a message: the number of each, and its bytes if it has a length.
+/// The fields of a message: the number of each, and the bytes of length-delimited ones.
 pub(super) struct Fields(pub(super) Bytes);
 
 impl Fields {
@@ -157,14 +157,14 @@ impl Iterator for Fields {
         }
         let field = self.field();
         if field.is_err() {
-            // Nothing sensible follows.
+            // The rest cannot be decoded.
             self.0.clear();
         }
         Some(field)
     }
 }
 
-/// Whether a message has few enough fields, apart from those of some numbers, to be decoded.
+/// Whether a message has few enough fields to decode, not counting those with the given numbers.
 pub(super) fn check_fields(message: &Bytes, except: &[u64]) -> Result<(), String> {
     let mut count = 0;
     for field in Fields(message.clone()) {

@@ -1,4 +1,4 @@
-//! Which linear layers of a graph may be its head, and how a tensor that is named is used.
+//! Searches a graph for the linear layers that can be its head, and for the use of a named tensor.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,20 @@ use super::super::{TensorInfo, shown};
 use super::Onnx;
 use super::graph::{Graph, Layer, MAX_WALK, Node, Operand};
 
-/// Outputs and softmax nodes that are looked behind. Transformers have a softmax for each layer.
+/// The most outputs and softmax nodes to search from. Transformers have a softmax per layer.
 const MAX_TRACES: usize = 10_000;
 
-/// What was found behind the outputs and the softmax nodes.
+/// The layers that feed outputs and softmax nodes.
 pub(in super::super) struct Search {
     pub(in super::super) plans: Vec<Plan>,
-    /// Why the first output is no linear layer's, if it is none.
+    /// The reason why no linear layer feeds the first output, if none does.
     pub(in super::super) obstacle: Option<Obstacle>,
 }
 
-/// Why something is not taken for a layer: a problem, in words that follow "made by" or "used by".
+/// The reason why a node is not a linear layer, phrased to follow "made by" or "used by".
 pub(in super::super) struct Obstacle {
     pub(in super::super) problem: String,
-    /// Then no flag can help.
+    /// Whether a quantised operator is the reason, for which no option helps.
     pub(in super::super) quantised: bool,
 }
 
@@ -39,10 +39,10 @@ impl Obstacle {
     }
 }
 
-/// A layer behind an output or a softmax.
+/// A layer that feeds an output or a softmax.
 struct Traced<'g> {
     layer: Layer<'g>,
-    /// A softmax or a maximum over the values says that they are classes.
+    /// Whether a softmax or an argmax shows that the values are classes.
     over_classes: bool,
 }
 
@@ -82,7 +82,7 @@ fn plan(layer: &Layer<'_>, reason: String, doubt: Option<Doubt>, strength: u8) -
 }
 
 impl Onnx {
-    /// The linear layers whose result goes to an output of the graph or into a softmax.
+    /// The linear layers that feed an output of the graph or a softmax.
     pub(in super::super) fn search<'g>(&'g self, tensors: &'g [TensorInfo]) -> Search {
         let graph = Graph::new(&self.nodes, tensors);
         let mut found: Vec<Found<'g>> = Vec::new();
@@ -124,8 +124,8 @@ impl Onnx {
         Search { plans: found.into_iter().map(Found::plan).collect(), obstacle }
     }
 
-    /// The weights that a name means: a tensor, or the layer whose bias is called so. Exporters
-    /// transpose weights and then name them anew, but not the bias.
+    /// The weights that a name refers to: a tensor, or the layer whose bias has the name. Exporters that
+    /// transpose weights rename them, but not the bias.
     pub(in super::super) fn weight_named<'t>(
         &self,
         name: &str,
@@ -147,7 +147,7 @@ impl Onnx {
         find(weight)
     }
 
-    /// How the nodes of the graph use a matrix, if they do and agree.
+    /// The use of a matrix by the nodes of the graph, if it is unambiguous.
     pub(in super::super) fn used(
         &self,
         weight: &TensorInfo,
@@ -161,7 +161,7 @@ impl Onnx {
         let name = shown(&weight.name);
         let mut layer: Option<Layer<'_>> = None;
         for node in &self.nodes {
-            // The third input is a bias.
+            // The third input is the bias.
             let inputs = || node.input.iter().take(2);
             let found = if node.is_quantised() && node.input.iter().any(is_weight) {
                 Err(Obstacle::quantised(node))
@@ -183,16 +183,16 @@ impl Onnx {
             quantised: false,
         })?;
         let op = layer.node.op();
-        Ok(plan(&layer, format!("it was named, and its {op} says how it lies"), None, 0))
+        Ok(plan(&layer, format!("it was named, and its {op} defines its layout"), None, 0))
     }
 }
 
-/// What takes a value. A node that only asks for its shape does not count.
+/// The nodes that use a value. Nodes that only use its shape do not count.
 #[derive(Default)]
 struct Uses<'g> {
     count: usize,
     first: Option<&'g Node>,
-    /// What is added to it.
+    /// The tensor that is added to it.
     addends: Vec<&'g str>,
 }
 
@@ -215,7 +215,7 @@ impl<'g> Graph<'g> {
         uses
     }
 
-    /// A node as a linear layer, with the bias that is added behind it.
+    /// A node as a linear layer, with a bias that a later node adds.
     fn layer_with_bias(
         &self,
         node: &'g Node,
@@ -229,14 +229,14 @@ impl<'g> Graph<'g> {
             let single = *count == 1;
             let mut addends = addends.iter().take(MAX_WALK);
             if let Some(added) = addends.find(|added| self.is_fixed(added)) {
-                // With a bias already, what several nodes take is the result of the layer.
+                // A layer with a bias is complete, and its result can have several uses.
                 if !single && layer.bias.is_some() {
                     break;
                 }
                 let Some(operand) = self.constant(added) else {
                     return Err(Obstacle::at(node, "whose bias is computed"));
                 };
-                // A table of positions, for example, is no bias.
+                // Position embeddings, for example, are no bias.
                 if !layer.fits(operand, moved) {
                     break;
                 }
@@ -258,8 +258,7 @@ impl<'g> Graph<'g> {
         Ok(layer)
     }
 
-    /// Back from a value to the layer that makes it, if nothing else than a bias and a softmax
-    /// lies between.
+    /// The layer that computes a value, with at most a bias and a softmax in between.
     fn trace(&self, value: &'g str) -> Result<Traced<'g>, Obstacle> {
         let mut value = value;
         let mut added: Option<Operand<'g>> = None;
@@ -273,7 +272,7 @@ impl<'g> Graph<'g> {
                 _ => self.softmax_input(node),
             };
             if let Some(logits) = logits {
-                // What is added to probabilities is no bias.
+                // A tensor added to probabilities is no bias.
                 if added.is_some() {
                     return Err(not_linear());
                 }

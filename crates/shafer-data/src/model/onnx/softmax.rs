@@ -1,4 +1,4 @@
-//! Softmax and log-softmax, as one node or decomposed into several, as exporters of JAX write them.
+//! Recognises softmax and log-softmax, as one node or decomposed into several, as JAX exports them.
 
 use super::graph::{Graph, MAX_WALK, Node};
 
@@ -40,7 +40,7 @@ impl<'g> Graph<'g> {
         (self.origin(normaliser) == self.origin(logits)).then(|| self.unshifted(logits))
     }
 
-    /// `z` of `z - max(z)`, which has the same softmax; other values are what they are.
+    /// `z` for `z - max(z)`, which has the same softmax. Other values are returned unchanged.
     fn unshifted(&self, value: &'g str) -> &'g str {
         let shift = || {
             let [logits, max] = &self.made_by("Sub", value)?.input[..] else { return None };
@@ -51,7 +51,7 @@ impl<'g> Graph<'g> {
         shift().unwrap_or(value)
     }
 
-    /// `m` of `max(m, c)`: JAX begins a maximum with minus infinity.
+    /// `m` for `max(m, c)`: JAX starts a maximum with minus infinity.
     fn without_bound(&self, value: &'g str) -> &'g str {
         match self.made_by("Max", value).map(|node| &node.input[..]) {
             Some([a, b]) if self.is_fixed(a) => b,
@@ -64,7 +64,7 @@ impl<'g> Graph<'g> {
         self.producer(self.origin(value)).filter(|node| node.op() == op)
     }
 
-    /// The value that another has its numbers from, maybe in another shape.
+    /// The value that another one is a reshaped copy of.
     fn origin(&self, value: &'g str) -> &'g str {
         let mut value = value;
         for _ in 0..MAX_WALK {

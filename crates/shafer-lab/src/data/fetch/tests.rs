@@ -1,4 +1,4 @@
-//! Fetching a made-up set from mirrors on this machine. Needs the program `curl`, as fetching does.
+//! Fetches a small made-up set from mirrors on the same machine. Needs the program `curl`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashMap;
@@ -9,20 +9,20 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 
-/// What a mirror does.
+/// The behaviour of a mirror.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// Answers as it should.
+    /// Answers correctly.
     Good,
-    /// Answers requests for a part with the whole.
+    /// Ignores `Range` and sends the whole file.
     WithoutRanges,
-    /// Hangs up after so many bytes.
+    /// Closes the connection after this number of bytes.
     Breaks(usize),
 }
 
 struct Mirror {
     address: String,
-    /// The first byte of each request that was answered.
+    /// The path and the first byte of each answered request.
     requests: Arc<Mutex<Vec<(String, usize)>>>,
 }
 
@@ -42,7 +42,7 @@ impl Mirror {
         Self { address, requests }
     }
 
-    /// Where each request began, since the last time it was asked.
+    /// The first byte of each request since the last call.
     fn starts(&self) -> Vec<usize> {
         self.requests.lock().unwrap().drain(..).map(|(_, start)| start).collect()
     }
@@ -96,7 +96,7 @@ fn small() -> Vec<u8> {
     (0..3000_u32).map(|i| (i % 13) as u8).collect()
 }
 
-/// Two files; their checksums are by `hashlib.sha256` of Python.
+/// Two files. Their checksums were computed with `hashlib` of Python.
 fn toy(mirrors: &[&Mirror]) -> Set {
     let file = |name: &str, remote: &str, bytes, sha256: &str| DataFile {
         name: name.to_owned(),
@@ -120,7 +120,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     vec![("sub/large.gz", large()), ("small", small())]
 }
 
-/// The folder of the set, if `curl` is here.
+/// The folder of the set, if `curl` is installed.
 fn root() -> Option<(tempfile::TempDir, [PathBuf; 1], PathBuf)> {
     if !shafer_testing::curl() {
         return None;
@@ -145,7 +145,7 @@ fn get(set: &Set, root: &[PathBuf]) -> Result<Report> {
 }
 
 #[test]
-fn what_is_fetched_is_checked_and_fetched_once() {
+fn files_are_verified_and_fetched_once() {
     let Some((_folder, root, place)) = root() else { return };
     let mirror = Mirror::new(Manner::Good, &files());
     let set = toy(&[&mirror]);
@@ -157,19 +157,19 @@ fn what_is_fetched_is_checked_and_fetched_once() {
     assert!(get(&set, &root).unwrap().files.is_empty());
     assert!(mirror.starts().is_empty());
 
-    // One of them is damaged: that one is fetched again.
+    // Only a damaged file is fetched again.
     fs::write(place.join("small"), "damaged").unwrap();
     assert_eq!(get(&set, &root).unwrap().files[0].name, "small");
     assert_eq!(mirror.starts(), [0]);
 }
 
 #[test]
-fn what_was_interrupted_goes_on() {
+fn interrupted_downloads_resume() {
     let Some((_folder, root, place)) = root() else { return };
     let mirror = Mirror::new(Manner::Good, &files());
     let set = toy(&[&mirror]);
     fs::write(place.join("large.gz.part"), &large()[..70_000]).unwrap();
-    // Complete but for its name.
+    // Complete, but not yet renamed.
     fs::write(place.join("small.part"), small()).unwrap();
     get(&set, &root).unwrap();
     assert_eq!(mirror.starts(), [70_000]);
@@ -177,9 +177,9 @@ fn what_was_interrupted_goes_on() {
     assert_eq!(fs::read(place.join("large.gz")).unwrap(), large());
 }
 
-/// Partial files of something else: shorter, as long, and longer than the file.
+/// Partial files of another file: shorter than the file, of its length, and longer.
 #[test]
-fn a_beginning_that_does_not_fit_is_dropped() {
+fn unrelated_partial_files_are_dropped() {
     let Some((_folder, root, place)) = root() else { return };
     let mirror = Mirror::new(Manner::Good, &files());
     for length in [10, 3000, 5000] {
@@ -195,14 +195,14 @@ fn a_beginning_that_does_not_fit_is_dropped() {
 }
 
 #[test]
-fn transfers_that_break_off_are_taken_up_again() {
+fn broken_transfers_are_resumed() {
     let Some((_folder, root, place)) = root() else { return };
     let mirror = Mirror::new(Manner::Breaks(60_000), &files());
     get(&toy(&[&mirror]), &root).unwrap();
     assert_eq!(mirror.starts(), [0, 60_000, 120_000, 180_000, 0]);
     assert_eq!(fs::read(place.join("large.gz")).unwrap(), large());
 
-    // One that never gets far enough leaves what it got for the next time.
+    // After too many attempts the partial file is kept for the next run.
     fs::remove_file(place.join("large.gz")).unwrap();
     let mirror = Mirror::new(Manner::Breaks(1000), &files());
     let error = get(&toy(&[&mirror]), &root).unwrap_err().to_string();
@@ -211,7 +211,7 @@ fn transfers_that_break_off_are_taken_up_again() {
 }
 
 #[test]
-fn a_wrong_file_never_takes_the_name() {
+fn invalid_files_are_not_renamed() {
     let Some((_folder, root, place)) = root() else { return };
     let mut wrong = small();
     wrong[2999] ^= 1;
@@ -222,7 +222,7 @@ fn a_wrong_file_never_takes_the_name() {
     assert_eq!(names(&place), [".lock", "large.gz"]);
     assert_eq!(bad.starts(), [0, 0]);
 
-    // Another mirror has the right one; a third need not be asked.
+    // The second mirror has the valid file, and the third is not used.
     let (good, other) = (Mirror::new(Manner::Good, &files()), Mirror::new(Manner::Good, &[]));
     let report = get(&toy(&[&bad, &good, &other]), &root).unwrap();
     assert_eq!(report.files[0].from, good.address);
@@ -241,15 +241,15 @@ fn sources_that_fail_are_all_named() {
     assert!(error.contains("error: 404; http://127.0.0.1:1/sub/large.gz: "), "{error}");
     assert_eq!(names(&place), [".lock"]);
 
-    // Only the mirror that is named is asked, with a stroke at its end or without.
+    // Only the given mirror is used, with or without a trailing slash.
     let good = Mirror::new(Manner::Good, &files());
     fetch(&set, &root, Some(good.address.trim_end_matches('/')), true).unwrap();
     assert!(empty.starts().is_empty());
 }
 
-/// A plain file is found before a compressed one, and one in a folder may be too.
+/// Plain files are found before compressed ones, and files in subfolders are found, too.
 #[test]
-fn what_is_wrong_does_not_hide_what_is_right() {
+fn invalid_files_do_not_hide_valid_ones() {
     let Some((_folder, root, place)) = root() else { return };
     let mirror = Mirror::new(Manner::Good, &files());
     fs::write(place.join("large"), "wrong").unwrap();
@@ -262,17 +262,17 @@ fn what_is_wrong_does_not_hide_what_is_right() {
 }
 
 #[test]
-fn only_one_fetches_into_a_folder() {
+fn only_one_process_fetches_into_a_folder() {
     let Some((_folder, root, place)) = root() else { return };
     let mirror = Mirror::new(Manner::Good, &files());
     let held = FolderLock::new(&place, "taken").unwrap();
     let error = get(&toy(&[&mirror]), &root).unwrap_err().to_string();
-    assert!(error.ends_with("somebody else is fetching into it; wait until they are done"));
+    assert!(error.ends_with("another process is fetching into it; wait until it has finished"));
     drop(held);
     get(&toy(&[&mirror]), &root).unwrap();
 }
 
-/// What a client of packages has left: the files in several folders, one copy of them wrong.
+/// The files of a package in several folders, one copy of them invalid.
 #[test]
 fn files_are_taken_out_of_a_package() {
     let folder = tempfile::tempdir().unwrap();
@@ -302,10 +302,49 @@ fn files_are_taken_out_of_a_package() {
     assert!(error.starts_with("cannot fetch small: test: large: has 5 bytes"), "{error}");
 }
 
+fn tar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (path, contents) in members {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(contents.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, path, &contents[..]).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+/// Files without an address of their own are in the archive of the mirror, whose transfer breaks once.
 #[test]
-fn nowhere_to_go_and_nothing_to_ask() {
+fn files_are_taken_out_of_an_archive() {
+    let Some((_folder, root, place)) = root() else { return };
+    let of = |mirror: &Mirror| {
+        let mut set = toy(&[mirror]);
+        set.archives = vec!["toy.tar".to_owned()];
+        set.files.iter_mut().for_each(|file| file.remote = None);
+        set
+    };
+    let mut wrong = small();
+    wrong[0] ^= 1;
+    let archive = tar(&[("toy-1.0/large", large()), ("toy-1.0/small", wrong)]);
+    let bad = Mirror::new(Manner::Good, &[("toy.tar", archive)]);
+    let error = get(&of(&bad), &root).unwrap_err().to_string();
+    let expected = format!("cannot fetch large: {}toy.tar: has the SHA-256 ", bad.address);
+    assert!(error.starts_with(&expected), "{error}");
+    assert_eq!(names(&place), [".lock"]);
+
+    let archive = tar(&[("toy-1.0/large", large()), ("toy-1.0/small", small())]);
+    let mirror = Mirror::new(Manner::Breaks(120_000), &[("toy.tar", archive)]);
+    let report = get(&of(&mirror), &root).unwrap();
+    assert_eq!(mirror.starts(), [0, 120_000]);
+    assert_eq!(names(&place), [".lock", "large", "small"]);
+    assert_eq!(fs::read(place.join("large")).unwrap(), large());
+    assert_eq!(report.files[1].from, format!("{}toy.tar", mirror.address));
+}
+
+#[test]
+fn without_a_folder_and_by_hand_only() {
     let error = get(&toy(&[]), &[]).unwrap_err().to_string();
-    assert_eq!(error, "there is no folder to fetch into; name one with --data-dir");
+    assert_eq!(error, "no folder to fetch into; name one with --data-dir");
     let manual = Set { manual: Some("ask its author".to_owned()), ..toy(&[]) };
     let error = get(&manual, &[]).unwrap_err().to_string();
     assert_eq!(error, "toy needs a manual download: ask its author");

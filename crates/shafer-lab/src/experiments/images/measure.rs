@@ -2,8 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use shafer::{
-    Belief, Evidence, Logits, Softmax, Transform, TransformExt as _, bhattacharyya, target,
-    wasserstein_1_unit,
+    Belief, Evidence, Logits, Threads, bhattacharyya, target_distribution, wasserstein_1_unit,
 };
 
 use super::record::{Checkpoint, LatentClass, SeedRecord};
@@ -73,7 +72,7 @@ impl<'a> Measured<'a> {
                 measured.internal_conflict[query].push(belief.internal_conflict());
                 let mut rows = Vec::with_capacity(methods.len());
                 for (place, (title, method)) in methods.iter().enumerate() {
-                    let (row, kept) = distribution(&**method, &logits).with_context(|| {
+                    let (row, kept) = distribution(*method, &logits).with_context(|| {
                         let query = &queries[query];
                         format!("iteration {}, {query}, {title}", checkpoint.iteration)
                     })?;
@@ -120,14 +119,15 @@ fn targets(checkpoint: &Checkpoint) -> Result<Vec<Vec<f64>>> {
     let [first, second] = &checkpoint.logits[..] else {
         bail!("the target is defined for two queries, not for {}", checkpoint.logits.len());
     };
-    let (first, second) = (Softmax.row(&wide(first))?, Softmax.row(&wide(second))?);
-    Ok(vec![target(&first, &second)?, target(&second, &first)?])
+    let (first, second) =
+        (shafer::Method::SOFTMAX.row(&wide(first))?, shafer::Method::SOFTMAX.row(&wide(second))?);
+    Ok(vec![target_distribution(&first, &second)?, target_distribution(&second, &first)?])
 }
 
 /// A method's distribution, and the number of classes it keeps: those in the sparse row, however small their
 /// probability.
-fn distribution(method: &dyn Transform, logits: &[f64]) -> Result<(Vec<f64>, usize)> {
-    let rows = method.compressed(&Logits::row(logits)?)?;
+fn distribution(method: shafer::Method, logits: &[f64]) -> Result<(Vec<f64>, usize)> {
+    let rows = method.csr(&Logits::row(logits)?, Threads::One)?;
     let (classes, values) = rows.row(0).unwrap_or_default();
     let mut row = vec![0.0; logits.len()];
     for (class, value) in classes.iter().zip(values) {

@@ -1,7 +1,7 @@
-//! The numbers of an experiment with images, as a file.
+//! The results file of an experiment with images.
 //!
-//! Tables map queries and methods to numbers; methods have the names of the command line. What is
-//! infinite is counted, see [`Summary`]. `queries` and `methods` have the order in which to show them.
+//! Tables map queries and methods to numbers; methods have their names on the command line. Infinite values are counted,
+//! see [`Summary`]. `queries` and `methods` have the order in which to show them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::experiments::methods::MethodName;
 use crate::experiments::report::Results;
 use crate::experiments::statistics::{Curve, Gain, Summary};
 
-/// What the mean of both queries is called beside them.
+/// The key of the mean over all queries.
 pub(crate) const BOTH: &str = "both";
 
 /// By query, then by method.
@@ -21,7 +21,7 @@ pub(crate) type Table<T> = BTreeMap<String, BTreeMap<String, T>>;
 /// By query.
 pub(crate) type ByQuery<T> = BTreeMap<String, T>;
 
-/// What came out of the trainings on one data set.
+/// The results on one data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImageResults {
@@ -36,9 +36,9 @@ pub(crate) struct ImageResults {
     pub(crate) seeds: usize,
     pub(crate) collapsed: usize,
     pub(crate) diverged: usize,
-    /// Updates of one training.
+    /// The number of updates of a training.
     pub(crate) steps: u64,
-    /// Of the whole run, with reduced data and all.
+    /// Of the whole run.
     pub(crate) wall_seconds: f64,
     pub(crate) revision: String,
     pub(crate) machine: String,
@@ -66,7 +66,7 @@ pub(crate) enum TargetFrom {
     /// That of the last checkpoint, for all of them.
     #[default]
     LastCheckpoint,
-    /// Each checkpoint has a target of its own, as in the published evaluation of `NotMNIST`.
+    /// Each checkpoint has its own target, as in the published evaluation of `NotMNIST`.
     EachCheckpoint,
 }
 
@@ -78,15 +78,15 @@ pub(crate) struct Final {
     pub(crate) wasserstein: Table<Summary>,
     /// The number of classes kept.
     pub(crate) kept: Table<Summary>,
-    /// The probability of a sample that a classifier takes for one of the other query. Exact: the sum
-    /// of the probabilities of those classes. Missing if no classifier looked at them.
+    /// The probability of a sample that a classifier assigns to another query. Exact: the sum of the probabilities of
+    /// those classes. Missing without a classifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) wrong: Option<Table<Summary>>,
     pub(crate) ignorance: ByQuery<Summary>,
     pub(crate) internal_conflict: ByQuery<Summary>,
 }
 
-/// What evidential gains over softmax and over sparsemax.
+/// The improvement by evidential over softmax and over sparsemax.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Improvement {
@@ -99,7 +99,7 @@ pub(crate) struct Improvement {
     pub(crate) training: Gains,
 }
 
-/// By query, or `both` for the mean of the two, then by what is improved upon.
+/// By query, or [`BOTH`] for the mean over all, then by baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gains {
@@ -107,18 +107,18 @@ pub(crate) struct Gains {
     pub(crate) wasserstein: Table<Gain>,
 }
 
-/// The course of the training.
+/// Curves over the training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Evolution {
-    /// What the points of all curves stand at.
+    /// The x of all curves.
     pub(crate) iterations: Vec<u64>,
     pub(crate) bhattacharyya: Table<Curve>,
     pub(crate) wasserstein: Table<Curve>,
     pub(crate) kept: Table<Curve>,
     /// The mass on no class in particular, m(Z).
     pub(crate) ignorance: ByQuery<Curve>,
-    /// Between the pieces of evidence for different classes.
+    /// Conflict between evidence for different classes.
     pub(crate) internal_conflict: ByQuery<Curve>,
 }
 
@@ -147,7 +147,7 @@ pub(crate) struct Reduced {
     pub(crate) without_collapsed: Option<Final>,
 }
 
-/// One training to look at.
+/// A training to show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Exemplar {
@@ -156,7 +156,7 @@ pub(crate) struct Exemplar {
     pub(crate) queries: ByQuery<QueryBars>,
 }
 
-/// What the methods make of a query.
+/// The distributions for a query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueryBars {
@@ -164,20 +164,20 @@ pub(crate) struct QueryBars {
     pub(crate) methods: BTreeMap<String, Bars>,
 }
 
-/// What one method makes of it.
+/// The distribution of a method.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bars {
     pub(crate) probabilities: Vec<f64>,
-    /// Classes drawn with these probabilities. The decoder sees nothing but the class, so that the
-    /// samples are the images of these classes.
+    /// Classes drawn with these probabilities. The decoder depends on the class alone, so the samples are the images of
+    /// these classes.
     pub(crate) samples: Vec<usize>,
-    /// How many of the samples a classifier takes for ones of the other query.
+    /// The number of samples that a classifier assigns to another query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) wrong_samples: Option<usize>,
 }
 
-/// One seed's part in the means.
+/// One training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Training {

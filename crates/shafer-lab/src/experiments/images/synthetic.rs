@@ -1,4 +1,4 @@
-//! Made-up trainings for tests: the same at every run, and like the paper's in what matters.
+//! Synthetic trainings for tests, similar to the paper's.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use anyhow::Result;
@@ -11,7 +11,7 @@ use crate::experiments::origin::Origin;
 
 const CLASSES: usize = 10;
 
-/// Numbers in [0, 1) that depend on nothing but the seed.
+/// Pseudo-random numbers in [0, 1).
 struct Numbers(u64);
 
 impl Numbers {

@@ -1,144 +1,118 @@
-//! The numbers of a report in tables.
+//! The tables of the page.
 
 use std::fmt::Write as _;
 
-use super::results::{BOTH, Final, Gains, ImageResults, Improvement, Table};
-use crate::drawing::colour::of_method;
+use super::results::{self, BOTH, Final, Gains, ImageResults, Improvement};
 use crate::experiments::statistics::{Gain, Summary};
 use crate::method::{SOFTMAX, SPARSEMAX};
-use crate::page::escaped;
+use crate::page::{Cell, Heading, Table, is_lowest};
 
-/// The tables of final values: over all seeds, and over those that did not collapse.
-pub(super) fn values(results: &ImageResults) -> String {
-    let mut html = values_table(results, &results.final_values, "All seeds that did not diverge");
+const ALL_SEEDS: &str = "All seeds that did not diverge";
+const HEALTHY_SEEDS: &str = "Without collapsed seeds";
+
+/// Final values: over all seeds, and over those that did not collapse.
+pub(super) fn values(results: &ImageResults) -> Vec<Table> {
+    let mut tables = vec![values_table(results, &results.final_values, ALL_SEEDS)];
     if let Some(without) = &results.without_collapsed {
-        html += &values_table(results, &without.final_values, "Without collapsed seeds");
+        tables.push(values_table(results, &without.final_values, HEALTHY_SEEDS));
     }
-    html
+    tables
 }
 
-/// The numbers of both queries.
-struct Columns<'a> {
-    title: &'a str,
-    table: &'a Table<Summary>,
+/// A group of columns: a number for each query.
+struct Group<'a> {
+    title: &'static str,
+    table: &'a results::Table<Summary>,
     scale: f64,
     decimals: usize,
     lower_is_better: bool,
 }
 
-fn values_table(results: &ImageResults, values: &Final, caption: &str) -> String {
-    let distance =
-        |title, table| Columns { title, table, scale: 1.0, decimals: 4, lower_is_better: true };
-    let mut groups = vec![
-        distance("Bhattacharyya distance", &values.bhattacharyya),
-        distance("Wasserstein distance", &values.wasserstein),
-        Columns {
-            title: "classes kept",
-            table: &values.kept,
-            scale: 1.0,
-            decimals: 2,
-            lower_is_better: false,
-        },
-    ];
-    groups.extend(values.wrong.as_ref().map(|table| Columns {
-        title: "wrong samples, %",
+fn values_table(results: &ImageResults, values: &Final, caption: &str) -> Table {
+    let group = |title, table, scale, decimals, lower_is_better| Group {
+        title,
         table,
-        scale: 100.0,
-        decimals: 1,
-        lower_is_better: true,
-    }));
-    let mut head = String::new();
-    let mut queries = String::new();
-    for Columns { title, .. } in &groups {
-        let _ = write!(head, r#"<th scope="colgroup" colspan="2">{title}</th>"#);
-        for query in &results.queries {
-            let _ = write!(queries, r#"<th scope="col">{}</th>"#, escaped(query));
-        }
-    }
-    let mut html = format!(
-        r#"<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="values"><caption>{caption}</caption><thead><tr><th scope="col" rowspan="2">method</th>{head}</tr><tr>{queries}</tr></thead><tbody>
-"#
-    );
+        scale,
+        decimals,
+        lower_is_better,
+    };
+    let mut groups = vec![
+        group("Bhattacharyya distance", &values.bhattacharyya, 1.0, 4, true),
+        group("Wasserstein distance", &values.wasserstein, 1.0, 4, true),
+        group("classes kept", &values.kept, 1.0, 2, false),
+    ];
+    let wrong = values.wrong.as_ref();
+    groups.extend(wrong.map(|table| group("wrong samples, %", table, 100.0, 1, true)));
+    let queries = &results.queries;
+    let over = groups.iter().map(|group| Heading::over(queries.len(), group.title));
+    let mut table = Table::new("values", caption)
+        .head(std::iter::once(Heading::tall("method")).chain(over))
+        .head(groups.iter().flat_map(|_| queries));
     for method in &results.methods {
-        let _ = write!(
-            html,
-            r#"<tr><th scope="row"><i style="background:{}"></i>{}</th>"#,
-            of_method(&method.title),
-            escaped(&method.title)
-        );
-        for columns in &groups {
-            for query in &results.queries {
-                let _ = write!(html, "<td>{}</td>", columns.cell(query, &method.name));
-            }
-        }
-        html += "</tr>\n";
+        let cells = groups
+            .iter()
+            .flat_map(|group| queries.iter().map(|query| group.cell(query, &method.name)));
+        table.row(Cell::method(&method.title), cells);
     }
-    html + "</tbody></table></div>\n"
+    table
 }
 
-impl Columns<'_> {
-    fn cell(&self, query: &str, method: &str) -> String {
-        let Some(summary) = self.table.get(query).and_then(|methods| methods.get(method)) else {
-            return "–".to_owned();
+impl Group<'_> {
+    fn cell(&self, query: &str, method: &str) -> Cell {
+        let row = self.table.get(query);
+        let Some(summary) = row.and_then(|methods| methods.get(method)) else {
+            return Cell::decimal(None, self.decimals);
         };
-        let number = |x: f64| format!("{:.*}", self.decimals, x * self.scale);
-        let mut text = summary.mean.map_or_else(|| "–".to_owned(), number);
-        if let Some(se) = summary.se {
-            let _ = write!(text, " <small>± {}</small>", number(se));
-        }
-        if summary.infinite > 0 {
-            let _ = write!(text, r#" <span class="infinite">+{}∞</span>"#, summary.infinite);
-        }
-        // Of those that look alike none is better.
-        let best = self.lower_is_better
-            && summary.infinite == 0
-            && summary.mean.is_some()
-            && summary.mean.map(number) == self.lowest(query).map(number);
-        if best { format!("<b>{text}</b>") } else { text }
-    }
-
-    /// The lowest mean. A method that is infinitely far off for a seed is no candidate.
-    fn lowest(&self, query: &str) -> Option<f64> {
-        let finite = self.table.get(query)?.values().filter(|summary| summary.infinite == 0);
-        finite.filter_map(|summary| summary.mean).min_by(f64::total_cmp)
+        let scaled = |x: f64| x * self.scale;
+        // A method that is infinitely far from the target for a seed is not the best.
+        let finite = row.into_iter().flat_map(|methods| methods.values());
+        let finite = finite.filter(|summary| summary.infinite == 0);
+        let means = finite.filter_map(|summary| summary.mean.map(scaled));
+        let mean = summary.mean.map(scaled);
+        let best =
+            self.lower_is_better && summary.infinite == 0 && is_lowest(mean, means, self.decimals);
+        Cell::mean(mean, summary.se.map(scaled), self.decimals)
+            .infinite(summary.infinite)
+            .bold_if(best)
     }
 }
 
-/// The tables of improvements, for the same seeds.
-pub(super) fn improvements(results: &ImageResults) -> String {
-    let mut html =
-        improvement_table(results, &results.improvement, "All seeds that did not diverge");
+/// Improvements, for the same seeds.
+pub(super) fn improvements(results: &ImageResults) -> Vec<Table> {
+    let mut tables = vec![improvement_table(results, &results.improvement, ALL_SEEDS)];
     if let Some(without) = &results.without_collapsed {
-        html += &improvement_table(results, &without.improvement, "Without collapsed seeds");
+        tables.push(improvement_table(results, &without.improvement, HEALTHY_SEEDS));
     }
-    html
+    tables
 }
 
 /// One of the distances.
-type Metric = (&'static str, fn(&Gains) -> &Table<Gain>);
+type Metric = (&'static str, fn(&Gains) -> &results::Table<Gain>);
 
 const METRICS: [Metric; 2] =
     [("Bhattacharyya", |gains| &gains.bhattacharyya), ("Wasserstein", |gains| &gains.wasserstein)];
 
-fn improvement_table(results: &ImageResults, improvement: &Improvement, caption: &str) -> String {
-    let mut html = format!(
-        r#"<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="gains"><caption>{caption}</caption><thead><tr><th scope="col">distance, query</th><th scope="col">over softmax, at the end</th><th scope="col">over sparsemax, at the end</th><th scope="col">over softmax, whole training</th><th scope="col">over sparsemax, whole training</th></tr></thead><tbody>
-"#
-    );
-    for (metric, table) in METRICS {
+fn improvement_table(results: &ImageResults, improvement: &Improvement, caption: &str) -> Table {
+    let mut table = Table::new("gains", caption).head([
+        "distance, query",
+        "over softmax, at the end",
+        "over sparsemax, at the end",
+        "over softmax, whole training",
+        "over sparsemax, whole training",
+    ]);
+    for (metric, of) in METRICS {
         for query in results.queries.iter().map(String::as_str).chain([BOTH]) {
-            let _ = write!(html, r#"<tr><th scope="row">{metric}, {}</th>"#, escaped(query));
-            for gains in [&improvement.final_values, &improvement.training] {
-                for baseline in [SOFTMAX, SPARSEMAX] {
-                    let gain = table(gains).get(query).and_then(|methods| methods.get(baseline));
-                    let text = gain.map_or_else(|| "–".to_owned(), percent);
-                    let _ = write!(html, "<td>{}</td>", escaped(&text));
-                }
-            }
-            html += "</tr>\n";
+            let cells =
+                [&improvement.final_values, &improvement.training].into_iter().flat_map(|gains| {
+                    [SOFTMAX, SPARSEMAX].into_iter().map(move |baseline| {
+                        let gain = of(gains).get(query).and_then(|methods| methods.get(baseline));
+                        gain.map_or_else(|| "–".to_owned(), percent).into()
+                    })
+                });
+            table.row(format!("{metric}, {query}"), cells);
         }
     }
-    html + "</tbody></table></div>\n"
+    table
 }
 
 /// A gain in words.
@@ -154,4 +128,32 @@ pub(super) fn percent(gain: &Gain) -> String {
         let _ = write!(text, " ({}∞ left out)", gain.infinite);
     }
     text
+}
+
+/// A row for each training.
+pub(super) fn trainings(results: &ImageResults) -> Table {
+    let mut table = Table::new("values", "Each training").head([
+        "seed",
+        "fraction",
+        "state",
+        "updates",
+        "seconds",
+        "loss",
+        "reconstruction",
+        "KL",
+    ]);
+    for training in &results.trainings {
+        let losses = training.losses;
+        let cells = [
+            Cell::number(training.fraction),
+            Cell::state(training.diverged, training.collapsed),
+            Cell::number(training.steps),
+            Cell::decimal(Some(training.wall_seconds), 1),
+            Cell::decimal(losses.total, 4),
+            Cell::decimal(losses.reconstruction, 4),
+            Cell::decimal(losses.kl, 4),
+        ];
+        table.row(training.seed.to_string(), cells);
+    }
+    table
 }

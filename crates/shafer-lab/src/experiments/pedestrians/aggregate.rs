@@ -1,4 +1,4 @@
-//! From what became of each pedestrian to the numbers of a scene.
+//! From the evaluations of pedestrians to the results of a scene.
 
 use super::exemplar::Exemplar;
 use super::measure::{AgentRecord, BestOf, Decoding, Errors, Evaluation, MethodRecord};
@@ -14,7 +14,7 @@ use crate::summary::SizeCounts;
 const REACH_STEPS: usize = 30;
 const REACH_METRES: f64 = 3.0;
 
-/// What the numbers of a scene are made of.
+/// The input of the results of a scene.
 pub(super) struct Scene<'a> {
     pub(super) fold: &'a str,
     pub(super) methods: &'a [MethodName],
@@ -89,7 +89,7 @@ impl Scene<'_> {
         self.evaluations.iter().flat_map(|evaluation| &evaluation.agents)
     }
 
-    /// A number of each pedestrian: over the seeds first, then over the pedestrians.
+    /// The mean over the seeds for each pedestrian, then over the pedestrians.
     fn metric(&self, value: impl Fn(&AgentRecord) -> f64) -> Metric {
         let values: Vec<Vec<f64>> = self
             .evaluations

@@ -1,4 +1,4 @@
-//! Pedestrians who cross, made up by formulas: a scene that needs no data.
+//! A synthetic scene for `shafer demo`: six pedestrians whose paths cross.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use crate::experiments::preset;
 use crate::method::Choice;
 use crate::predict::{WEIGHTS, window_shape};
 
-/// Where each is after so many seconds, in metres.
+/// The position of each in metres, as a function of the time in seconds.
 const WALKS: [fn(f64) -> [f64; 2]; 6] = [
     |t| [-5.0 + 1.3 * t, 0.2],
     |t| [5.0 - 1.2 * t, -0.5],
@@ -26,7 +26,7 @@ const WALKS: [fn(f64) -> [f64; 2]; 6] = [
     |t| [-1.2, 6.0 - 8.0 * (1.0 - (-0.2 * t).exp())],
 ];
 
-/// The steps that the network looks at, the present and those that it predicts.
+/// The steps of the network's history and future.
 fn scene(network: &NetworkConfig) -> Result<Scene> {
     let mut text = String::new();
     for step in 0..=network.history_steps + network.future_steps {
@@ -38,13 +38,13 @@ fn scene(network: &NetworkConfig) -> Result<Scene> {
     Ok(Scene::parse("crossing", text.as_bytes())?)
 }
 
-/// What the network that is part of the program, and the paper's methods, make of each pedestrian.
+/// The predictions of the embedded network for each pedestrian, with the paper's methods.
 pub(crate) fn crossing() -> Result<Vec<Exemplar>> {
     let predictor = &Predictor::from_safetensors(WEIGHTS)?;
     let network = predictor.config();
     let methods = paper::METHODS
         .iter()
-        .map(|name| name.parse::<Choice>()?.transform(network.classes))
+        .map(|name| name.parse::<Choice>()?.method(network.classes))
         .collect::<Result<Vec<_>>>()?;
     let present = network.history_steps as u32 * FRAME_STEP;
     let windows =

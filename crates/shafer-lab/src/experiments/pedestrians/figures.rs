@@ -27,12 +27,11 @@ pub(super) fn all(results: &PedestrianResults) -> Vec<Figure> {
     figures
 }
 
-/// A dot where a pedestrian is, lines along where it was and went.
 const HISTORY: LineStyle = LineStyle { colour: INK, dash: &[], width: 2.2 };
 const TRUTH: LineStyle = LineStyle { colour: INK, dash: &[2.0, 3.0], width: 2.2 };
 const ALL: LineStyle = LineStyle { colour: FAINT, dash: &[], width: 1.0 };
 
-/// Sparsemax keeps few of those that evidential keeps: a thin line upon a thick one shows both.
+/// Sparsemax keeps a few of the classes that evidential keeps: a thin line on a thick one shows both.
 fn kept_lines() -> [(&'static str, LineStyle); 2] {
     let line = |name, width| (name, LineStyle { colour: of_method(name), dash: &[], width });
     [line(EVIDENTIAL, 3.2), line(SPARSEMAX, 1.4)]
@@ -65,7 +64,7 @@ pub(crate) fn paths(exemplars: &[Exemplar], note: &str) -> Option<Figure> {
 }
 
 const SIDE: f64 = 250.0;
-/// The states of the history that are shown whatever the scale: the present, and two steps before.
+/// The number of recent states that must fit into the map.
 const RECENT: usize = 3;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 40.0;
@@ -73,7 +72,7 @@ const WORDS: f64 = 11.0;
 
 /// A map: both axes have the same scale.
 fn walk(title: &str, exemplar: &Exemplar) -> Drawing {
-    // The future is what matters: of the history, what fits is shown, and some of it has to.
+    // The scale is that of the future; older history is shown as far as it fits.
     let recent = &exemplar.history[exemplar.history.len().saturating_sub(RECENT)..];
     let paths = exemplar.paths.iter().flatten().chain(recent).chain(&exemplar.truth);
     let (mut low, mut high) = ([0.0_f64; 2], [0.0_f64; 2]);
@@ -151,7 +150,7 @@ fn walk(title: &str, exemplar: &Exemplar) -> Drawing {
     drawing
 }
 
-/// How many joint classes evidential keeps, beside the paper's.
+/// The histogram of joint classes kept by evidential, beside the paper's.
 fn kept(results: &PedestrianResults) -> Figure {
     let ours = LineStyle::of_method(EVIDENTIAL);
     let (most_often, share) = paper::KEPT_MOST_OFTEN;
@@ -173,7 +172,7 @@ fn kept(results: &PedestrianResults) -> Figure {
         results.ordered_scenes().map(|(name, scene)| (name, bars(scene))).collect();
     let y_most = largest(all.iter().map(|(_, series)| series)).max(share);
     let panel = |(name, series): (&String, Series)| {
-        // The paper says nothing about the others.
+        // The paper has no numbers for the other scenes.
         let paper = (name == PAPER_SCENE).then(paper);
         let chart = Chart {
             title: name.clone(),

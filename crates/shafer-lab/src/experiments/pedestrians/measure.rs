@@ -1,4 +1,4 @@
-//! How well a network and each method foretell where pedestrians went.
+//! The errors of a network and each method on single pedestrians.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -18,30 +18,30 @@ use crate::interrupt;
 use crate::method::EVIDENTIAL;
 use crate::predict::{JointDistribution, observations};
 
-/// What became of pedestrians of a scene with the network of one seed.
+/// The evaluation of pedestrians of a scene with the network of one seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Evaluation {
     pub(super) seed: u64,
     pub(super) agents: Vec<AgentRecord>,
-    /// Of the survivors of evidential, against all joint classes, for some of them.
+    /// Decoding times of some of them.
     pub(super) decodings: Vec<Decoding>,
 }
 
-/// What became of one pedestrian.
+/// The evaluation of one pedestrian.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AgentRecord {
     /// The pedestrian's number in the scene.
     pub(super) agent: u32,
     pub(super) frame: u32,
-    /// How many steps of the future are known.
+    /// The number of known future steps.
     pub(super) steps: usize,
     /// In the order of the methods.
     pub(super) methods: Vec<MethodRecord>,
 }
 
-/// What one method came to for one pedestrian.
+/// The evaluation of one method on one pedestrian.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MethodRecord {
@@ -49,19 +49,19 @@ pub(super) struct MethodRecord {
     pub(super) kept: usize,
     /// Of paths drawn from its distribution.
     pub(super) direct: Errors,
-    /// The best of 20 of them, each error by itself.
+    /// The expected best of 20 of them, each error by itself.
     pub(super) best20: BestOf,
     /// The best of its most likely joint classes, each error by itself.
     pub(super) top: Errors,
-    /// How far the end of the truth is from the mean path of the nearest class that is kept, in metres.
+    /// The distance in metres from the true end to the nearest mean path of a kept class.
     pub(super) nearest: f64,
 }
 
-/// How far predictions are from the truth.
+/// Errors of predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Errors {
-    /// The negative logarithm of the density of the truth.
+    /// The negative log-density of the truth.
     pub(super) nll: f64,
     /// The distance, averaged over the steps.
     pub(super) ade: f64,
@@ -69,7 +69,7 @@ pub(super) struct Errors {
     pub(super) fde: f64,
 }
 
-/// How far the best of several predictions is from the truth.
+/// Displacement errors of the best of several predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BestOf {
@@ -77,7 +77,7 @@ pub(super) struct BestOf {
     pub(super) fde: f64,
 }
 
-/// What is published of Trajectron++ is the best of so many paths.
+/// Published results of Trajectron++ are the best of this number of paths.
 const BEST_OF: usize = 20;
 
 impl Errors {
@@ -93,7 +93,7 @@ impl Errors {
     }
 }
 
-/// The time that the mean paths of one pedestrian take, on one thread.
+/// The time to decode the mean paths of one pedestrian, on one thread: of the classes that evidential keeps, and of all.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Decoding {
@@ -101,7 +101,6 @@ pub(super) struct Decoding {
     pub(super) seconds_all: f64,
 }
 
-/// Who evaluates.
 pub(super) struct Evaluator<'a> {
     pub(super) predictor: &'a Predictor,
     pub(super) methods: &'a [Method],
@@ -109,13 +108,12 @@ pub(super) struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// What the network makes of pedestrians.
+    /// Runs the encoder.
     pub(super) fn encode(&self, agents: &[Window]) -> Result<Encoded> {
         Ok(self.predictor.encode(&observations(agents)?)?)
     }
 
-    /// Evaluates some of the pedestrians that were encoded, several at once. Each has random numbers of its
-    /// own.
+    /// Evaluates some of the encoded pedestrians in parallel. The random numbers of each depend on its place.
     pub(super) fn agents(
         &self,
         encoded: &Encoded,
@@ -187,7 +185,7 @@ impl Evaluator<'_> {
         Ok(AgentRecord { agent, frame, steps: truth.len(), methods })
     }
 
-    /// What the methods make of a pedestrian's logits.
+    /// The distribution of each method.
     pub(super) fn distributions(
         &self,
         encoded: &Encoded,
@@ -196,7 +194,7 @@ impl Evaluator<'_> {
         JointDistribution::all(self.methods, encoded.logits(place), self.predictor.config())
     }
 
-    /// How often each joint class is drawn: the same random numbers for each method.
+    /// How often each joint class is drawn, with the same random numbers for each method.
     pub(super) fn counts(
         &self,
         distribution: &JointDistribution,
@@ -211,8 +209,7 @@ impl Evaluator<'_> {
         Ok(counts)
     }
 
-    /// As many paths of each joint class as the most demanding method needs: the first of many are those
-    /// of fewer.
+    /// For each joint class, the largest number of paths that a method needs; a method that needs fewer takes the first.
     fn paths(
         &self,
         encoded: &Encoded,
@@ -243,7 +240,7 @@ impl Evaluator<'_> {
         Ok(needed.into_iter().map(paths).map(Option::unwrap_or_default).collect())
     }
 
-    /// The errors of the mean of a class's paths, and the density of all of them.
+    /// The displacement errors of the mean of a class's paths, and the density of all of them.
     fn class_mean(&self, paths: &[Vec<Point>], truth: &[Point]) -> Result<Errors> {
         let paths = &paths[..self.config.class_samples];
         let mean: Vec<Point> = (0..truth.len())
@@ -276,8 +273,7 @@ impl Evaluator<'_> {
         Ok(forecasts.into_iter().map(|forecast| forecast.mean).collect())
     }
 
-    /// How long the mean paths of the survivors of evidential take, and those of all joint classes: one
-    /// pedestrian after the other, on one thread.
+    /// Times the decoding of single pedestrians.
     pub(super) fn decodings(
         &self,
         encoded: &Encoded,
@@ -310,7 +306,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Of so many paths of each class: all of them, and the best of a few.
+/// The errors of `counts` paths of each class: over all of them, and of the best of a few.
 fn direct(
     paths: &[Vec<Vec<Point>>],
     displacements: &[Vec<Displacement>],
@@ -331,8 +327,7 @@ fn direct(
     Ok((errors, best))
 }
 
-/// The smallest of `few` errors, on the average over all ways to choose so many: what one choice gives, but
-/// for the luck of it.
+/// The expectation of the smallest of `few` errors that are chosen at random, in closed form.
 pub(super) fn best_of(few: usize, mut errors: Vec<f64>) -> f64 {
     errors.sort_by(f64::total_cmp);
     let few = few.min(errors.len());

@@ -1,14 +1,14 @@
-//! What the paper says about pedestrians: table 2 and section 3.2.
+//! Facts of the paper: table 2 and section 3.2.
 
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
 
 /// The order of the columns.
 pub(crate) const METHODS: [&str; 3] = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
 
-/// A mean and what stands behind the ±, for each method.
+/// Mean and error, for each method.
 type Row = [(f64, f64); 3];
 
-/// Negative log likelihood, average and final displacement error of paths drawn from each distribution.
+/// NLL, ADE and FDE of paths drawn from each distribution.
 pub(crate) const DIRECT: [Row; 3] = [
     [(4.698, 0.443), (4.698, 0.443), (4.686, 0.453)],
     [(0.558, 0.001), (0.558, 0.001), (0.559, 0.001)],

@@ -14,7 +14,7 @@ use super::train::PedestrianRecord;
 use crate::experiments::methods::{self, MethodName};
 use crate::experiments::report::{Results as _, VERSION};
 
-/// The text of a scene in which so many pedestrians walk, turn and pass each other for so many steps.
+/// The text of a scene in which pedestrians walk, turn and pass each other.
 pub(crate) fn scene(pedestrians: usize, steps: usize) -> String {
     let mut text = String::new();
     for step in 0..steps {

@@ -1,4 +1,4 @@
-//! Results for people at a terminal: the paper's table 2, ours and theirs.
+//! The summary for the terminal: the paper's table 2, theirs and ours.
 
 use std::fmt::Write as _;
 
@@ -94,7 +94,7 @@ pub(super) fn seeds(count: usize) -> String {
 }
 
 impl SceneResults {
-    /// What its numbers are over.
+    /// The caption of its tables.
     pub(super) fn title(&self, name: &str) -> String {
         format!("{name}: {} pedestrians, {}", self.agents, seeds(self.seeds.len()))
     }

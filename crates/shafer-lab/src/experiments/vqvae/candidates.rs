@@ -1,11 +1,11 @@
 //! The methods that are compared.
 
 use anyhow::Result;
-use shafer::{CompressedRows, Logits, TransformExt as _};
+use shafer::{CsrRows, Logits, Threads};
 use shafer_nets::pixel_cnn::Sampling;
 
 use crate::experiments::methods::{self, Method, MethodName};
-use crate::method::{Choice, EVIDENTIAL, SOFTMAX};
+use crate::method::EVIDENTIAL;
 
 /// Softmax over the codes that occur in the training set.
 pub(super) const SEEN: &str = "seen";
@@ -31,15 +31,15 @@ impl Candidate {
         first_image: u32,
         seen: &'a [bool],
     ) -> Sampling<'a> {
-        Sampling { transform: &*self.method.1, seed, first_image, mask: self.mask(seen) }
+        Sampling { method: self.method.1, seed, first_image, mask: self.mask(seen) }
     }
 
     /// The kept codes of rows of logits, with their probabilities.
-    pub(super) fn compressed_into(
+    pub(super) fn csr_into(
         &self,
         logits: &[f32],
         seen: &[bool],
-        rows: &mut CompressedRows<f32>,
+        rows: &mut CsrRows<f32>,
     ) -> Result<()> {
         let masked: Vec<f32>;
         let logits = match self.mask(seen) {
@@ -51,7 +51,7 @@ impl Candidate {
                 &masked
             }
         };
-        self.method.1.compressed_into(&Logits::rows(logits, seen.len())?, rows)?;
+        self.method.1.csr_into(&Logits::rows(logits, seen.len())?, Threads::One, rows)?;
         Ok(())
     }
 }
@@ -64,15 +64,15 @@ pub(super) fn all(codes: usize) -> Result<Vec<Candidate>> {
         candidates.push(Candidate { name: MethodName::of(&method), method, seen_only: false });
     }
     for rounds in [2, 3] {
-        let method = format!("{EVIDENTIAL}:rounds={rounds}").parse::<Choice>()?.transform(codes)?;
         let name = MethodName {
             name: format!("{EVIDENTIAL}-{rounds}"),
             title: format!("{EVIDENTIAL}, {rounds} rounds"),
         };
+        let method = (name.title.clone(), shafer::Method::evidential(rounds)?);
         candidates.push(Candidate { name, method, seen_only: false });
     }
     let name = MethodName { name: SEEN.to_owned(), title: "codes in use".to_owned() };
-    let method = SOFTMAX.parse::<Choice>()?.transform(codes)?;
+    let method = (name.title.clone(), shafer::Method::SOFTMAX);
     candidates.push(Candidate { name, method, seen_only: true });
     Ok(candidates)
 }

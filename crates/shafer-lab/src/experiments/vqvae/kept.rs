@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use shafer::CompressedRows;
+use shafer::CsrRows;
 use shafer_nets::pixel_cnn::PixelCnn;
 
 use super::candidates::Candidate;
@@ -75,7 +75,7 @@ impl Kept {
     }
 
     /// The rows of one grid: logits, their softmax, the true codes.
-    fn count(&mut self, rows: &CompressedRows<f32>, softmax: &[f64], truth: &[u16]) {
+    fn count(&mut self, rows: &CsrRows<f32>, softmax: &[f64], truth: &[u16]) {
         let codes = self.histogram.len() - 1;
         let positions = rows.iter().zip(softmax.chunks_exact(codes)).zip(truth).enumerate();
         for (position, (((kept, _), softmax), &truth)) in positions {
@@ -112,9 +112,9 @@ pub(super) fn measure(
     for (logits, truth) in logits.zip(grids.codes.chunks_exact(positions)) {
         let softmax = softmax(&logits, codes);
         kept.par_iter_mut().zip(candidates).try_for_each(|(kept, candidate)| {
-            let mut rows = CompressedRows::new();
+            let mut rows = CsrRows::new();
             candidate
-                .compressed_into(&logits, seen, &mut rows)
+                .csr_into(&logits, seen, &mut rows)
                 .with_context(|| format!("{}: the prior's logits", candidate.name.title))?;
             kept.count(&rows, &softmax, truth);
             anyhow::Ok(())

@@ -46,7 +46,7 @@ use super::methods::MethodName;
 use super::preset::{SMOKE, presets};
 use super::report::{Results as _, VERSION};
 use super::{Columns, Entry, Experiment, Handle, Run, Task};
-use crate::data::decoded_folder;
+use crate::data::decoded_images;
 use crate::method::{EVIDENTIAL, SPARSEMAX};
 
 pub(super) const VQVAE: Entry = Entry::new::<VqVaeExperiment>(
@@ -85,7 +85,7 @@ impl Experiment for VqVaeExperiment {
     }
 
     fn load(config: &Config, folders: &[PathBuf]) -> Result<Data> {
-        let (set, cache) = (config.data_set.set()?, decoded_folder());
+        let (set, cache) = (config.data_set.set()?, decoded_images());
         let load = |split: Split| -> Result<Arc<ColourImages>> {
             let images = set.colour_images(split, folders, cache.as_deref())?;
             Ok(Arc::new(shared(images, config).with_context(|| format!("{}, {split}", set.name))?))

@@ -64,7 +64,7 @@ fn draw(
     let foot = TOP + PLOT;
     let labels = exemplar.latents.iter().filter_map(|latent| latent.judged.as_ref());
     let longest = labels.map(|judged| text_width(&judged.label, WORDS, false)).fold(0.0, f64::max);
-    // Words that are too long to stand side by side are turned.
+    // Labels that are too long to fit side by side are turned.
     let turned = longest > PITCH - 2.0;
     let label_room = if turned { longest + 14.0 } else { 28.0 };
     let mut drawing = Drawing::new(width, foot + PICTURE + label_room);

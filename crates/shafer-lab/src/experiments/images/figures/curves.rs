@@ -10,8 +10,8 @@ use crate::experiments::statistics::Curve;
 
 const X_LABEL: &str = "training iterations";
 
-/// The distances to the target distribution: the paper's three methods, the others beside ours, and
-/// the paper's three without collapsed seeds, if there are any.
+/// The distances to the target distribution: of the paper's three methods, of the other methods beside ours, and of the
+/// paper's three without collapsed seeds if there are any.
 pub(super) fn evolution(results: &ImageResults) -> Vec<Figure> {
     let [paper, projections, cutoffs] = groups(&results.methods);
     let n = seeds(results);
@@ -71,7 +71,7 @@ fn distances(
     for (metric, table) in metrics {
         let rows: Vec<Vec<Series>> =
             results.queries.iter().map(|q| of_methods(evolution, table, q, methods)).collect();
-        // One scale for both queries: they are there to be compared.
+        // One scale for all queries, so that they can be compared.
         let y_most = largest(rows.iter().flatten());
         for (query, series) in results.queries.iter().zip(rows) {
             infinite |= series.iter().flat_map(|s| &s.points).any(|point| point.infinite);

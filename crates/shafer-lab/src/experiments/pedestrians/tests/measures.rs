@@ -84,7 +84,7 @@ fn one_pedestrian_against_plain_loops() {
         [(SOFTMAX, softmax), (SPARSEMAX, sparsemax), (EVIDENTIAL, evidential)];
     let methods: Vec<_> = oracles
         .iter()
-        .map(|(name, _)| name.parse::<Choice>().unwrap().transform(5).unwrap())
+        .map(|(name, _)| name.parse::<Choice>().unwrap().method(5).unwrap())
         .collect();
     let evaluator = Evaluator { predictor: &predictor, methods: &methods, config: &config };
     let encoded = evaluator.encode(&windows).unwrap();
@@ -192,13 +192,13 @@ fn one_pedestrian_against_plain_loops() {
 fn sparsemax_is_sampled_from_its_own_distribution() {
     let Case { windows, predictor, config } = Case::new(&["samples=2000"]);
     let methods =
-        [SOFTMAX, SPARSEMAX].map(|name| name.parse::<Choice>().unwrap().transform(5).unwrap());
+        [SOFTMAX, SPARSEMAX].map(|name| name.parse::<Choice>().unwrap().method(5).unwrap());
     let evaluator = Evaluator { predictor: &predictor, methods: &methods, config: &config };
     let network = NetworkConfig::default();
     // Far apart, so that sparsemax drops some.
     let logits = [2.0, 1.5, -0.5, -1.0, 0.0, 0.1, 1.0, -2.0, 0.9, -0.3];
     let [all, sparse] = [0, 1]
-        .map(|place: usize| JointDistribution::new(&*methods[place].1, &logits, &network).unwrap());
+        .map(|place: usize| JointDistribution::new(methods[place].1, &logits, &network).unwrap());
     assert!(sparse.ranked.len() < all.ranked.len());
     let (of_all, of_sparse) =
         (evaluator.counts(&all, 0).unwrap(), evaluator.counts(&sparse, 0).unwrap());

@@ -23,7 +23,7 @@ const TOY: Entry = Entry::new::<Toy>("toy", "Bright or dark", PRESETS);
 const PRESETS: &[Preset] = &[Preset {
     name: "paper",
     about: "All of it",
-    text: "seeds = 3\nepochs = 4\nlearning_rate = 0.1",
+    text: "seeds = 3\nepochs = 10\nlearning_rate = 0.1",
 }];
 
 #[derive(Serialize, Deserialize)]
@@ -81,7 +81,8 @@ impl Experiment for Toy {
         };
         let tasks: Vec<_> = trained.map(measure).collect();
         let accuracy = run.sequential("accuracy", "networks", &tasks)?;
-        let table = vec![("accuracy", Column::Numbers(accuracy.clone()))];
+        let seeds = (0..config.seeds).map(u64::cast_signed).collect();
+        let table = vec![("seed", Column::Integers(seeds))];
         let losses = records.iter().map(|record| record.loss).collect();
         let experiment = ToyResults::KIND.to_owned();
         Ok((ToyResults { version: VERSION, experiment, accuracy, losses }, table))
@@ -238,7 +239,7 @@ fn an_experiment_is_a_folder_and_a_line() {
     assert_eq!((again.accuracy, &again.losses), (vec![0.25, 1.0, 1.0], &whole.losses));
 
     // A training that was cut off after six batches ends with the same numbers.
-    let config = Config { seeds: 3, epochs: 4, learning_rate: 0.1 };
+    let config = Config { seeds: 3, epochs: 10, learning_rate: 0.1 };
     let data = &Toy::load(&config, &[]).unwrap();
     let training = Train { seed: 0, config: &config, data };
     let device = shafer_nets::cpu();
@@ -259,8 +260,8 @@ fn an_experiment_is_a_folder_and_a_line() {
     // Networks of another run are used if their configuration fits.
     let fewer = run(&other, &["seeds=2"], Some(&out)).unwrap();
     assert_eq!(results(&fewer).losses, whole.losses[..2]);
-    let error = format!("{:#}", run(&cut.join("x"), &["epochs=5"], Some(&out)).err().unwrap());
-    assert!(error.contains("trained with epochs = 4, but this one has 5"), "{error}");
+    let error = format!("{:#}", run(&cut.join("x"), &["epochs=12"], Some(&out)).err().unwrap());
+    assert!(error.contains("trained with epochs = 10, but this one has 12"), "{error}");
     assert!(!cut.join("x").exists());
 }
 

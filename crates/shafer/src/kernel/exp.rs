@@ -1,7 +1,7 @@
 //! `exp(x / T)` over a vector of logits, scaled by a power of two so that nothing overflows.
 //!
-//! The usual way, `exp(x - max)`, rounds the difference: at `x - max = -60` the result is wrong by
-//! several units in the last place of the exponent, some 2e-6 relative. Here the maximum is taken
+//! The usual form, `exp(x - max)`, rounds the difference: at `x - max = -60` the relative error of the
+//! result is 2e-6. Here the maximum is taken
 //! out in the exponent instead. With `n = round(x / (T ln 2))` and `r = x / T - n ln 2`, both of
 //! which can be had almost exactly, `exp(x / T) = 2^n e^r`, and every term of a row is scaled by
 //! the same `2^-n(max)`. The relative error stays near one unit in the last place whatever the
@@ -33,7 +33,7 @@ pub(super) const FAR: f32 = 208.0;
 
 /// One over the temperature: in `f64`, and as the sum of two `f32`, exact to 48 bits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate {
+pub struct Rate {
     exact: f64,
     high: f32,
     low: f32,
@@ -65,7 +65,7 @@ impl Rate {
         self.reach
     }
 
-    /// Where that is for a given maximum, which itself must stay above it.
+    /// The largest logit with an exponential of 0, for a given maximum.
     pub(crate) fn underflow(self, max: f32) -> f32 {
         (max - self.reach()).min(max.next_down())
     }
@@ -76,7 +76,7 @@ impl Rate {
     }
 }
 
-/// What a logit is turned into: in a row, or in as many rows as there are lanes.
+/// The term of a logit in its row's sum: in one row, or in as many rows as there are lanes.
 pub(crate) trait Term<S: Simd>: Copy {
     /// `max` is the largest logit that it will be used for, in each lane.
     fn new(simd: S, max: S::f32s, rate: Rate) -> Self;
@@ -85,7 +85,7 @@ pub(crate) trait Term<S: Simd>: Copy {
     /// elsewhere.
     fn of(self, simd: S, x: S::f32s) -> S::f32s;
 
-    /// The same, and 0 where it is not kept.
+    /// As [`Self::of`], and 0 where it is not kept.
     #[inline(always)]
     fn of_kept(self, simd: S, x: S::f32s, keep: S::mask32s) -> S::f32s {
         keep.select(self.of(simd, x), S::f32s::simd_from(simd, 0.0))
@@ -166,7 +166,7 @@ fn fused<S: Simd>() -> bool {
     S::f32s::LEN > 4
 }
 
-/// A number as the sum of two that have 12 significant bits each.
+/// Splits a number into the sum of two with 12 significant bits each.
 #[inline(always)]
 fn split<S: Simd>(simd: S, x: S::f32s) -> (S::f32s, S::f32s) {
     let bits: S::u32s = x.bitcast();
@@ -174,8 +174,8 @@ fn split<S: Simd>(simd: S, x: S::f32s) -> (S::f32s, S::f32s) {
     (high, x - high)
 }
 
-/// What rounds to an integer and takes away that of the largest logit, so that the low bits of the
-/// sum are `n - n(max)`.
+/// The addend that rounds to an integer and subtracts that of the largest logit, so that the low bits
+/// of the sum are `n - n(max)`.
 #[inline(always)]
 fn round<S: Simd>(simd: S, max: S::f32s) -> S::f32s {
     let magic = S::f32s::simd_from(simd, ROUND);

@@ -1,5 +1,5 @@
-//! What is kept of a tile, row after row, without turning the tile around: AVX-512 can pick any lanes out of
-//! two vectors, and pack 64 bytes at a time.
+//! Packs what a tile keeps without transposing it back: AVX-512 can permute the lanes of two vectors and
+//! compress 64 bytes at a time.
 
 use std::arch::x86_64::{
     _mm_movepi8_mask, _mm_slli_epi16, _mm512_add_epi32, _mm512_alignr_epi32,
@@ -10,18 +10,18 @@ use std::arch::x86_64::{
 
 use fearless_simd::{Avx512, f32x16, mask8x64, prelude::*, u8x16, u8x64, u16x16, u32x16, u64x8};
 
-use super::prefetch;
-use super::tile::{AHEAD, Lanes, ShortRows, Values, tiles};
-use crate::compressed::Entries;
+use super::Entries;
+use super::prefetch::{self, DISTANCE};
+use super::tile::{Lanes, ShortRows, Values, tiles};
+use crate::csr::Rows;
 
-/// Rows of a tile, and the most classes that they may have here.
+/// Rows of a tile.
 const ROWS: usize = 16;
+
+/// The most classes that a row may have here.
 pub(super) const MOST_CLASSES: usize = 16;
 
-/// How far ahead to ask for where the ends of rows will be written.
-const AHEAD_ROWS: usize = 12 * ROWS;
-
-/// Where in a tile the classes of four rows are, for each four: a byte is enough.
+/// For each four rows, the positions of their classes in a tile.
 const PLACES: [[u8; 64]; 4] = {
     let mut places = [[0; 64]; 4];
     let mut i = 0;
@@ -33,18 +33,18 @@ const PLACES: [[u8; 64]; 4] = {
     places
 };
 
-/// Room for the places of what is kept, and a vector more.
+/// The positions of what is kept, and room for a vector more.
 type Places = [u8; ROWS * MOST_CLASSES + 64];
 
-/// See [`super::Loops::tile_compressed`]; for at most [`MOST_CLASSES`].
+/// Compressed rows of at most [`MOST_CLASSES`].
 #[inline(always)]
-pub(super) fn compressed(
+pub(super) fn csr(
     avx512: Avx512,
     rows: ShortRows<'_, f32>,
-    entries: &mut Entries<'_, f32>,
+    output: Rows<'_, f32>,
 ) -> Option<usize> {
     let classes = rows.classes;
-    let Entries { ends, base, columns, values } = entries;
+    let Rows { ends, base, entries: Entries { columns, values } } = output;
     let mut places = [0; _];
     let mut end = 0;
     tiles(avx512, rows, 0.0, |tile, Lanes { scale, mut kept }, rows| {
@@ -52,15 +52,12 @@ pub(super) fn compressed(
             let lane = u32x16::from_fn(avx512, |lane| lane as u32);
             kept = lane.simd_lt(rows as u32).select(kept, u32x16::splat(avx512, 0));
         }
-        let row_ends = row_ends(avx512, kept, *base + end).map(|end| end as usize);
+        let row_ends = row_ends(avx512, kept, base + end as i64).map(|end| end as i64);
         if rows == ROWS {
-            // With a length that is known, it is two stores.
+            // With a constant length, it is two stores.
             ends.extend_from_slice(&row_ends);
         } else {
             ends.extend_from_slice(&row_ends[..rows]);
-        }
-        for line in (0..ROWS).step_by(8) {
-            prefetch::write(ends.spare_capacity_mut(), AHEAD_ROWS + line);
         }
         let (values, columns) = (&mut values[end..], &mut columns[end..]);
         end += pick(avx512, tile, classes, Lanes { scale, kept }, &mut places, values, columns);
@@ -68,9 +65,8 @@ pub(super) fn compressed(
 }
 
 fearless_simd::kernel!(
-    /// Writes `tile[class * 16 + row] * scale[row]` for which bit `class` of `kept[row]` is set, and their classes, of
-    /// which there are `most`, in the order of rows; the number of them. There must be room for all, and a vector
-    /// more.
+    /// Writes `tile[class * 16 + row] * scale[row]` where bit `class` of `kept[row]` is set, and these classes, row by
+    /// row; returns their number. A row has `most` classes. The slices need room for all and a vector more.
     #[inline(always)]
     fn pick(
         avx512: Avx512,
@@ -93,14 +89,14 @@ fearless_simd::kernel!(
             packed.store_slice(&mut places[count..count + 64]);
             count += mask.count_ones() as usize;
         }
-        // All of them, of which some may be of other tiles: nobody looks at those.
+        // All sixteen; those past the last class are not used.
         let mut classes = [f32x16::splat(avx512, 0.0); MOST_CLASSES];
         for (class, vector) in classes.iter_mut().enumerate() {
             *vector = f32x16::from_slice(avx512, &tile[class * ROWS..(class + 1) * ROWS]);
         }
         for start in (0..count).step_by(16) {
             let place = u8x16::from_slice(avx512, &places[start..start + 16]).into();
-            // Of a place, 5 bits say which lane of two vectors, and 3 which two.
+            // The low 5 bits of a place are a lane of two vectors, the high 3 say which two.
             let bit_5 = _mm_movepi8_mask(_mm_slli_epi16::<2>(place));
             let bit_6 = _mm_movepi8_mask(_mm_slli_epi16::<1>(place));
             let bit_7 = _mm_movepi8_mask(place);
@@ -118,24 +114,24 @@ fearless_simd::kernel!(
                 }
                 value = _mm512_mask_blend_ps(bit_7, value, rest);
             }
-            // And 4 bits say which row.
+            // The low 4 bits are the row.
             let scale: f32x16<_> = _mm512_permutexvar_ps(place, scale.into()).simd_into(avx512);
             let value: f32x16<_> = value.simd_into(avx512);
             (value * scale).store_slice(&mut values[start..start + 16]);
             class.store_slice(&mut columns[start..start + 16]);
-            prefetch::write(values, start + AHEAD);
-            prefetch::write(columns, start + AHEAD);
+            prefetch::write(values, start + DISTANCE);
+            prefetch::write(columns, start + DISTANCE);
         }
         count
     }
 );
 
 fearless_simd::kernel!(
-    /// Where rows end of which these bits are kept, if there are so many entries before the first.
+    /// The row pointers after rows with these kept bits, given the one before them.
     #[inline(always)]
-    fn row_ends(avx512: Avx512, kept: u32x16<Avx512>, before: usize) -> [u64; ROWS] {
+    fn row_ends(avx512: Avx512, kept: u32x16<Avx512>, before: i64) -> [u64; ROWS] {
         let zero = _mm512_setzero_si512();
-        // Running sums: of 2, 4, 8 and 16 rows.
+        // Prefix sums over 2, 4, 8 and 16 rows.
         let sum = _mm512_popcnt_epi32(kept.into());
         let sum = _mm512_add_epi32(sum, _mm512_alignr_epi32::<15>(sum, zero));
         let sum = _mm512_add_epi32(sum, _mm512_alignr_epi32::<14>(sum, zero));

@@ -5,11 +5,13 @@
 //! probability, since the largest is at most 1. So one read finds the maximum, a second one lists
 //! the candidates, and `tau` is solved for on the list, in double precision.
 
+use super::Rule;
 use super::rule::{Scratch, Selection, checked_max};
 use crate::error::{Error, Result};
-use crate::kernel::{Float, Loops, Rate};
+use crate::kernel::{Above, Float, Loops, Rate, TileProjection, TileRule};
+use crate::numerics::Sum;
 
-/// Which of them.
+/// One of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Projection {
     alpha: f64,
@@ -26,41 +28,59 @@ enum Gain {
 }
 
 impl Projection {
-    pub(super) fn euclidean(gain: f64) -> Self {
-        Self { alpha: 2.0, gain: Gain::Fixed(gain) }
+    /// The projection of a method, if it is one.
+    pub(super) fn of(rule: Rule) -> Option<Self> {
+        let fixed = |alpha, gain| Self { alpha, gain: Gain::Fixed(gain) };
+        match rule {
+            Rule::Sparsemax => Some(fixed(2.0, 1.0)),
+            Rule::SparsegenLin { lambda } => Some(fixed(2.0, 1.0 / (1.0 - lambda))),
+            Rule::SparsegenHg { q } => Some(Self { alpha: 2.0, gain: Gain::Hourglass { q } }),
+            // With an alpha of 1 it is softmax.
+            Rule::Entmax { alpha } => (alpha != 1.0).then(|| fixed(alpha, 1.0)),
+            _ => None,
+        }
     }
 
-    pub(super) fn hourglass(q: f64) -> Self {
-        Self { alpha: 2.0, gain: Gain::Hourglass { q } }
-    }
-
-    pub(super) fn tsallis(alpha: f64) -> Self {
-        Self { alpha, gain: Gain::Fixed(1.0) }
+    /// The same for tiles: where the gain does not depend on the row, and the power is the first or
+    /// the second.
+    pub(super) fn tile(self, rate: Rate) -> Option<TileRule> {
+        let Gain::Fixed(gain) = self.gain else { return None };
+        let squared = match self.exponent() {
+            1.0 => false,
+            2.0 => true,
+            _ => return None,
+        };
+        Some(TileRule::Project(TileProjection { slope: self.slope(gain, rate), squared }))
     }
 
     fn exponent(&self) -> f64 {
         1.0 / (self.alpha - 1.0)
     }
 
-    /// What a logit is multiplied with.
-    fn slope<F: Float>(&self, row: &[F], rate: Rate) -> Result<f64> {
-        let gain = match self.gain {
-            Gain::Fixed(gain) => gain,
-            Gain::Hourglass { q } => Hourglass::new(q, row, rate)?.gain(),
-        };
-        // Infinity would make NaN of the maximum, which lies 0 below itself.
-        Ok(((self.alpha - 1.0) * gain * rate.exact()).min(f64::MAX))
+    /// The factor of a logit.
+    fn slope(&self, gain: f64, rate: Rate) -> f64 {
+        // An infinite slope would make NaN of the maximum, which lies 0 below itself.
+        ((self.alpha - 1.0) * gain * rate.exact()).min(f64::MAX)
     }
 
+    #[inline(always)]
     pub(super) fn select<F: Float>(
-        &self,
+        self,
         row: &[F],
         rate: Rate,
         scratch: &mut Scratch<F>,
+        loops: impl Loops<F>,
     ) -> Result<Selection<F>> {
-        let max = checked_max(row, F::LOOPS)?;
-        let slope = self.slope(row, rate)?;
-        let count = scratch.list(row, F::floor_from(max.to_f64() - 1.0 / slope).next_down());
+        let max = checked_max(row, loops)?;
+        let gain = match self.gain {
+            Gain::Fixed(gain) => gain,
+            Gain::Hourglass { q } => {
+                Hourglass::new(q, loops.above(row, F::NEG_INFINITY), rate)?.gain()
+            }
+        };
+        let slope = self.slope(gain, rate);
+        let bound = F::floor_from(max.to_f64() - 1.0 / slope).next_down();
+        let count = scratch.list(row, bound, loops);
         // From the maximum, so that no digits are lost to a large common part.
         let y = |x: F| {
             let (x, max) = (x.to_f64(), max.to_f64());
@@ -84,7 +104,7 @@ impl Projection {
     /// The Jacobian with respect to `g z` is `diag(s) - s s^T / sum(s)` with `s = p^(2 - alpha)` on
     /// the support (Peters, Niculae and Martins, 2019).
     pub(super) fn vjp<F: Float>(
-        &self,
+        self,
         row: &[F],
         p: &[F],
         upstream: &[F],
@@ -100,7 +120,7 @@ impl Projection {
             p.iter().zip(upstream).map(|(&p, &g)| weight(p) * g.to_f64()).sum::<f64>() / total;
         let (gain, drift) = match self.gain {
             Gain::Fixed(gain) => (gain, 0.0),
-            Gain::Hourglass { q } => match Hourglass::new(q, row, rate) {
+            Gain::Hourglass { q } => match Hourglass::new(q, unmasked(row), rate) {
                 Ok(hourglass) => {
                     // d(a z)/dz = a + z (da/dz)^T, and da/dz is the same for every class.
                     let kept = |(&p, &g): (&F, &F)| weight(p) * (g.to_f64() - mean);
@@ -123,6 +143,12 @@ impl Projection {
     }
 }
 
+/// Sum and number of the logits that are not masked.
+fn unmasked<F: Float>(row: &[F]) -> Above {
+    let unmasked = || row.iter().filter(|&&x| x > F::NEG_INFINITY);
+    Above { sum: unmasked().map(|x| x.to_f64()).collect::<Sum>(), count: unmasked().count() }
+}
+
 /// The gain of sparsehourglass for one row.
 struct Hourglass {
     /// `K q`.
@@ -131,10 +157,9 @@ struct Hourglass {
 }
 
 impl Hourglass {
-    fn new<F: Float>(q: f64, row: &[F], rate: Rate) -> Result<Self> {
-        let above = F::LOOPS.above(row, F::NEG_INFINITY);
+    fn new(q: f64, unmasked: Above, rate: Rate) -> Result<Self> {
         let hourglass =
-            Self { offset: above.count as f64 * q, sum: above.sum.value() * rate.exact() };
+            Self { offset: unmasked.count as f64 * q, sum: unmasked.sum.value() * rate.exact() };
         let gain = hourglass.gain();
         if gain.is_finite() && gain > 0.0 {
             Ok(hourglass)
@@ -167,7 +192,7 @@ fn power(u: f64, exponent: f64) -> f64 {
     }
 }
 
-/// `tau` with `sum max(0, y - tau)^e = 1`, where the largest `y` is 0. Uses up `y`.
+/// `tau` with `sum max(0, y - tau)^e = 1`, where the largest `y` is 0. Clobbers `y`.
 fn solve(y: &mut Vec<f64>, exponent: f64) -> f64 {
     if exponent == 1.0 { solve_linear(y) } else { solve_power(y, exponent) }
 }
@@ -193,7 +218,10 @@ fn solve_linear(y: &mut Vec<f64>) -> f64 {
 fn solve_power(y: &mut Vec<f64>, exponent: f64) -> f64 {
     let mut low = -1.0;
     // The largest probability is at least 1 / n.
-    let mut high = -(y.len() as f64).powf(-1.0 / exponent);
+    let mut high = match exponent {
+        2.0 => -(1.0 / (y.len() as f64).sqrt()),
+        _ => -(y.len() as f64).powf(-1.0 / exponent),
+    };
     let mut tau = low;
     let mut step = high - low;
     for _ in 0..MAX_STEPS {
@@ -234,4 +262,4 @@ fn solve_power(y: &mut Vec<f64>, exponent: f64) -> f64 {
 }
 
 /// Bisection alone needs about 60 steps to the last digit; Newton's method fewer than 15.
-const MAX_STEPS: usize = 200;
+pub(crate) const MAX_STEPS: usize = 200;

@@ -1,0 +1,428 @@
+//! Vector loops over `f32` rows.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{
+    _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEG_INF, _mm_cvt_roundsd_ss, _mm_cvtss_f32, _mm_set_sd,
+    _mm_setzero_ps,
+};
+
+use fearless_simd::{Level, dispatch, prelude::*};
+
+use super::exp::{General, Plain, Term};
+use super::prefetch::{self, DISTANCE};
+use super::{
+    Above, Cut, Entries, Float, Loops, Max, Rate, Scan, ShortRows, Staging, Task, TileOutput, pack,
+    tile,
+};
+
+/// This many vectors of terms are added in `f32` before their sum is added in `f64`: the sum of
+/// 131,072 terms is then as accurate as the sum of a few.
+pub(super) const SUMMANDS: usize = 16;
+
+impl Float for f32 {
+    const NEG_INFINITY: Self = f32::NEG_INFINITY;
+    // Sums are taken in f64.
+    const SUMS_OVERFLOW: bool = false;
+
+    fn run<T: Task<Self>>(task: T) -> T::Output {
+        dispatch!(Level::new(), simd => task.run(Vectors(simd)))
+    }
+
+    fn next_down(self) -> Self {
+        f32::next_down(self)
+    }
+
+    fn floor_from(value: f64) -> Self {
+        let nearest = value as f32;
+        // Without a branch: every other mean rounds up, so a branch would be mispredicted for
+        // every other row.
+        let too_high = i32::from(f64::from(nearest) > value);
+        from_order(order(nearest) - too_high)
+    }
+}
+
+/// Integers in the order of the floats; both zeros are 0.
+fn order(x: f32) -> i32 {
+    let bits = x.to_bits() as i32;
+    if bits < 0 { -(bits & i32::MAX) } else { bits }
+}
+
+/// The inverse of [`order`].
+fn from_order(order: i32) -> f32 {
+    let sign = if order < 0 { 1 << 31 } else { 0 };
+    f32::from_bits(order.unsigned_abs() | sign)
+}
+
+#[cfg(target_arch = "x86_64")]
+fearless_simd::kernel!(
+    /// As [`Float::floor_from`], in one instruction.
+    #[inline(always)]
+    fn floor(avx512: Avx512, value: f64) -> f32 {
+        const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+        let value = _mm_set_sd(value);
+        _mm_cvtss_f32(_mm_cvt_roundsd_ss::<DOWN>(_mm_setzero_ps(), value))
+    }
+);
+
+/// The loops for the instruction set `S`.
+#[derive(Clone, Copy)]
+struct Vectors<S>(S);
+
+impl<S: Simd> Loops<f32> for Vectors<S> {
+    #[inline(always)]
+    fn scan(self, row: &[f32]) -> Scan<f32> {
+        let (simd, lanes) = (self.0, S::f32s::LEN);
+        let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
+        // Independent accumulators, because the latency of an addition is four cycles.
+        let mut sum = [S::f64s::simd_from(simd, 0.0); 8];
+        let mut quads = row.chunks_exact(4 * lanes);
+        for quad in &mut quads {
+            for i in 0..4 {
+                prefetch::read_level_2(&quad[i * lanes..], DISTANCE);
+                let x = S::f32s::from_slice(simd, &quad[i * lanes..][..lanes]);
+                max[i] = max[i].max(x);
+                let (low, high) = x.widen();
+                sum[2 * i] += low;
+                sum[2 * i + 1] += high;
+            }
+        }
+        let mut max = max[0].max(max[1]).max(max[2].max(max[3]));
+        let mut sum =
+            (sum[0] + sum[1]) + (sum[2] + sum[3]) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+        let mut vectors = quads.remainder().chunks_exact(lanes);
+        for vector in &mut vectors {
+            let x = S::f32s::from_slice(simd, vector);
+            max = max.max(x);
+            let (low, high) = x.widen();
+            sum += low + high;
+        }
+        let mut max = max.reduce_max();
+        let mut sum = sum.reduce_sum();
+        for &x in vectors.remainder() {
+            max = max.max(x);
+            sum += f64::from(x);
+        }
+        // The sum of less than 2^32 finite f32 cannot overflow an f64.
+        Scan { max, sum: sum.into(), finite: sum.is_finite() }
+    }
+
+    #[inline(always)]
+    fn max(self, row: &[f32]) -> Max<f32> {
+        let (simd, lanes) = (self.0, S::f32s::LEN);
+        let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
+        // Only there to carry a NaN or an infinity to the end.
+        let mut sum = [S::f32s::simd_from(simd, 0.0); 4];
+        let mut quads = row.chunks_exact(4 * lanes);
+        for quad in &mut quads {
+            for i in 0..4 {
+                prefetch::read_level_2(&quad[i * lanes..], DISTANCE);
+                let x = S::f32s::from_slice(simd, &quad[i * lanes..][..lanes]);
+                max[i] = max[i].max(x);
+                sum[i] += x;
+            }
+        }
+        let mut max = max[0].max(max[1]).max(max[2].max(max[3]));
+        let mut sum = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        let mut vectors = quads.remainder().chunks_exact(lanes);
+        for vector in &mut vectors {
+            let x = S::f32s::from_slice(simd, vector);
+            max = max.max(x);
+            sum += x;
+        }
+        let mut max = max.reduce_max();
+        let mut sum = sum.reduce_sum();
+        for &x in vectors.remainder() {
+            max = max.max(x);
+            sum += x;
+        }
+        Max { max, finite: sum.is_finite() }
+    }
+
+    #[inline(always)]
+    fn below_infinity(self, row: &[f32]) -> bool {
+        let infinity = S::f32s::simd_from(self.0, f32::INFINITY);
+        let mut all = S::mask32s::splat(self.0, true);
+        let mut vectors = row.chunks_exact(S::f32s::LEN);
+        for vector in &mut vectors {
+            all &= S::f32s::from_slice(self.0, vector).simd_lt(infinity);
+        }
+        all.all_true() && vectors.remainder().iter().all(|&x| x < f32::INFINITY)
+    }
+
+    #[inline(always)]
+    fn weight_above(self, keys: &[f32], weights: &[f32], threshold: f32) -> Above {
+        let (simd, lanes) = (self.0, S::f32s::LEN);
+        let bound = S::f32s::simd_from(simd, threshold);
+        let zero = S::f32s::simd_from(simd, 0.0);
+        let mut sum = [S::f64s::simd_from(simd, 0.0); 2];
+        let mut count = 0;
+        let mut key_vectors = keys.chunks_exact(lanes);
+        let mut weight_vectors = weights.chunks_exact(lanes);
+        for (key, weight) in (&mut key_vectors).zip(&mut weight_vectors) {
+            let above = S::f32s::from_slice(simd, key).simd_gt(bound);
+            let weight = S::f32s::from_slice(simd, weight);
+            let (low, high) = above.select(weight, zero).widen();
+            sum[0] += low;
+            sum[1] += high;
+            count += above.to_bitmask().count_ones() as usize;
+        }
+        let mut sum = (sum[0] + sum[1]).reduce_sum();
+        for (&key, &weight) in key_vectors.remainder().iter().zip(weight_vectors.remainder()) {
+            if key > threshold {
+                sum += f64::from(weight);
+                count += 1;
+            }
+        }
+        Above { sum: sum.into(), count }
+    }
+
+    #[inline(always)]
+    fn squares(self, row: &[f32], centre: f64) -> f64 {
+        let (simd, lanes) = (self.0, S::f32s::LEN);
+        let middle = S::f64s::simd_from(simd, centre);
+        let lowest = S::f64s::simd_from(simd, f64::NEG_INFINITY);
+        let zero = S::f64s::simd_from(simd, 0.0);
+        let mut sum = [zero; 2];
+        let mut vectors = row.chunks_exact(lanes);
+        for vector in &mut vectors {
+            let (low, high) = S::f32s::from_slice(simd, vector).widen();
+            for (sum, x) in sum.iter_mut().zip([low, high]) {
+                let deviation = x.simd_gt(lowest).select(x - middle, zero);
+                *sum += deviation * deviation;
+            }
+        }
+        let rest = vectors.remainder().iter().filter(|&&x| x > f32::NEG_INFINITY);
+        let rest: f64 = rest.map(|&x| (f64::from(x) - centre).powi(2)).sum();
+        (sum[0] + sum[1]).reduce_sum() + rest
+    }
+
+    #[inline(always)]
+    fn mean_floor(self, Above { sum, count }: Above) -> f32 {
+        let mean = sum.rounded() / count as f64;
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx512) = self.0.level().as_avx512() {
+            return floor(avx512, mean);
+        }
+        f32::floor_from(mean)
+    }
+
+    #[inline(always)]
+    fn count_above(self, row: &[f32], threshold: f32) -> usize {
+        let bound = S::f32s::simd_from(self.0, threshold);
+        let mut count = 0;
+        let mut vectors = row.chunks_exact(S::f32s::LEN);
+        for vector in &mut vectors {
+            prefetch::read(vector, DISTANCE);
+            let above = S::f32s::from_slice(self.0, vector).simd_gt(bound);
+            count += above.to_bitmask().count_ones() as usize;
+        }
+        count + vectors.remainder().iter().filter(|&&x| x > threshold).count()
+    }
+
+    #[inline(always)]
+    fn exp_above(self, row: &[f32], out: &mut [f32], cut: Cut<f32>, rate: Rate) -> f64 {
+        if rate.is_plain(cut.max) {
+            exp_above::<S, Plain<S>>(self.0, row, out, cut, rate)
+        } else {
+            exp_above::<S, General<S>>(self.0, row, out, cut, rate)
+        }
+    }
+
+    #[inline(always)]
+    fn exp_all(self, values: &mut [f32], count: usize, max: f32, rate: Rate) -> f64 {
+        if rate.is_plain(max) {
+            exp_all::<S, Plain<S>>(self.0, values, count, max, rate)
+        } else {
+            exp_all::<S, General<S>>(self.0, values, count, max, rate)
+        }
+    }
+
+    #[inline(always)]
+    fn pack(
+        self,
+        row: &[f32],
+        threshold: f32,
+        staging: &mut Staging,
+        entries: Entries<'_, f32>,
+    ) -> usize {
+        let cut = Cut { threshold, max: 0.0 };
+        pack::pack::<S, Plain<S>, false>(self.0, row, cut, Rate::new(1.0), staging, entries).0
+    }
+
+    #[inline(always)]
+    fn pack_exp(
+        self,
+        row: &[f32],
+        cut: Cut<f32>,
+        rate: Rate,
+        staging: &mut Staging,
+        entries: Entries<'_, f32>,
+    ) -> (usize, f64) {
+        if rate.is_plain(cut.max) {
+            pack::pack::<S, Plain<S>, true>(self.0, row, cut, rate, staging, entries)
+        } else {
+            pack::pack::<S, General<S>, true>(self.0, row, cut, rate, staging, entries)
+        }
+    }
+
+    #[inline(always)]
+    fn scale(self, values: &mut [f32], factor: f64, next: &[f32]) {
+        let lanes = S::f32s::LEN;
+        let factor = factor as f32;
+        let mut vectors = values.chunks_exact_mut(lanes);
+        for (i, vector) in (&mut vectors).enumerate() {
+            if !next.is_empty() {
+                prefetch::read(next, i * lanes);
+            }
+            (S::f32s::from_slice(self.0, vector) * factor).store_slice(vector);
+        }
+        for x in vectors.into_remainder() {
+            *x *= factor;
+        }
+    }
+
+    #[inline(always)]
+    fn group_maxima(self, row: &[f32], maxima: &mut Vec<f32>) {
+        let lanes = S::f32s::LEN;
+        let mut groups = row.chunks_exact(8 * lanes);
+        for group in &mut groups {
+            let mut max = S::f32s::from_slice(self.0, &group[..lanes]);
+            for vector in group[lanes..].chunks_exact(lanes) {
+                max = max.max(S::f32s::from_slice(self.0, vector));
+            }
+            maxima.extend_from_slice(max.as_slice());
+        }
+        let tail = groups.remainder();
+        maxima.extend(tail.chunks(8).map(|group| group.iter().copied().fold(group[0], f32::max)));
+    }
+
+    #[inline(always)]
+    fn tile(self, rows: ShortRows<'_, f32>, output: TileOutput<'_, f32>) -> Option<usize> {
+        match output {
+            TileOutput::Dense { out, sizes } => tile::dense(self.0, rows, out, sizes),
+            TileOutput::Csr(output) => tile::csr(self.0, rows, output),
+        }
+    }
+}
+
+#[inline(always)]
+fn exp_above<S: Simd, T: Term<S>>(
+    simd: S,
+    row: &[f32],
+    out: &mut [f32],
+    Cut { threshold, max }: Cut<f32>,
+    rate: Rate,
+) -> f64 {
+    let lanes = S::f32s::LEN;
+    let bound = S::f32s::simd_from(simd, threshold.max(rate.underflow(max)));
+    let zero = S::f32s::simd_from(simd, 0.0);
+    let term = T::new(simd, S::f32s::simd_from(simd, max), rate);
+    let mut total = [S::f64s::simd_from(simd, 0.0); 2];
+    let tail = row.len() % lanes;
+    let whole = row.len() - tail;
+    let blocks =
+        row[..whole].chunks(SUMMANDS * lanes).zip(out[..whole].chunks_mut(SUMMANDS * lanes));
+    for (row, out) in blocks {
+        let mut sum = zero;
+        for (input, output) in row.chunks_exact(lanes).zip(out.chunks_exact_mut(lanes)) {
+            prefetch::read(input, DISTANCE);
+            prefetch::write(output, DISTANCE);
+            let x = S::f32s::from_slice(simd, input);
+            let keep = x.simd_gt(bound);
+            if keep.any_true() {
+                let e = term.of_kept(simd, x, keep);
+                sum += e;
+                e.store_slice(output);
+            } else {
+                zero.store_slice(output);
+            }
+        }
+        add::<S>(&mut total, sum);
+    }
+    if tail > 0 {
+        let e = if let Some(before) = row.len().checked_sub(lanes) {
+            // The last whole vector of the row: its first lanes are computed again and not added.
+            let x = S::f32s::from_slice(simd, &row[before..]);
+            let e = term.of_kept(simd, x, x.simd_gt(bound));
+            e.store_slice(&mut out[before..]);
+            let lane = S::u32s::from_fn(simd, |lane| lane as u32);
+            lane.simd_ge((lanes - tail) as u32).select(e, zero)
+        } else {
+            let x = S::f32s::from_fn(simd, |i| row.get(i).copied().unwrap_or(f32::NEG_INFINITY));
+            let e = term.of_kept(simd, x, x.simd_gt(bound));
+            out.copy_from_slice(&e.as_slice()[..tail]);
+            e
+        };
+        add::<S>(&mut total, e);
+    }
+    (total[0] + total[1]).reduce_sum()
+}
+
+#[inline(always)]
+fn exp_all<S: Simd, T: Term<S>>(
+    simd: S,
+    values: &mut [f32],
+    count: usize,
+    max: f32,
+    rate: Rate,
+) -> f64 {
+    let lanes = S::f32s::LEN;
+    let bound = S::f32s::simd_from(simd, rate.underflow(max));
+    let term = T::new(simd, S::f32s::simd_from(simd, max), rate);
+    let mut total = [S::f64s::simd_from(simd, 0.0); 2];
+    // Padded to whole vectors with -inf, whose exponential is 0.
+    S::f32s::simd_from(simd, f32::NEG_INFINITY).store_slice(&mut values[count..count + lanes]);
+    let values = &mut values[..count.next_multiple_of(lanes)];
+    for block in values.chunks_mut(SUMMANDS * lanes) {
+        let mut sum = S::f32s::simd_from(simd, 0.0);
+        for vector in block.chunks_exact_mut(lanes) {
+            let x = S::f32s::from_slice(simd, vector);
+            let e = term.of_kept(simd, x, x.simd_gt(bound));
+            sum += e;
+            e.store_slice(vector);
+        }
+        add::<S>(&mut total, sum);
+    }
+    (total[0] + total[1]).reduce_sum()
+}
+
+/// Adds the lanes of an `f32` sum to an `f64` sum.
+#[inline(always)]
+pub(super) fn add<S: Simd>(total: &mut [S::f64s; 2], sum: S::f32s) {
+    let (low, high) = sum.widen();
+    total[0] += low;
+    total[1] += high;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct MeanFloor(f64);
+
+    impl Task<f32> for MeanFloor {
+        type Output = f32;
+
+        #[inline(always)]
+        fn run(self, loops: impl Loops<f32>) -> f32 {
+            loops.mean_floor(Above { sum: self.0.into(), count: 1 })
+        }
+    }
+
+    /// Against the standard library's next smaller number.
+    #[test]
+    fn rounds_down_to_the_next_float() {
+        let smallest = f64::from(f32::from_bits(1));
+        let edges = [0.0, 1e-60, smallest, smallest * 1.5, 1e-39, 1.0, 3.4e38, 1e39, 1e300];
+        let steps = (0..2000).map(|i| f64::from(i).powi(3) * 1e-4 + 1e-9);
+        for magnitude in edges.into_iter().chain(steps) {
+            for value in [magnitude, -magnitude, magnitude.next_up(), -magnitude.next_up()] {
+                let nearest = value as f32;
+                let too_high = f64::from(nearest) > value;
+                let expected = if too_high { nearest.next_down() } else { nearest };
+                assert_eq!(f32::floor_from(value), expected, "{value:e}");
+                assert_eq!(f32::run(MeanFloor(value)), expected, "{value:e}");
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Plain loops over `f64` rows.
+
+use super::{
+    Above, Cut, Entries, Float, Loops, Max, Rate, Scan, ShortRows, Staging, Task, TileOutput,
+};
+use crate::numerics::Sum;
+
+impl Float for f64 {
+    const NEG_INFINITY: Self = f64::NEG_INFINITY;
+    const SUMS_OVERFLOW: bool = true;
+
+    fn run<T: Task<Self>>(task: T) -> T::Output {
+        task.run(Scalars)
+    }
+
+    fn next_down(self) -> Self {
+        f64::next_down(self)
+    }
+
+    fn floor_from(value: f64) -> Self {
+        value
+    }
+}
+
+/// The same loops for every instruction set.
+#[derive(Clone, Copy, Debug)]
+struct Scalars;
+
+impl Loops<f64> for Scalars {
+    fn scan(self, row: &[f64]) -> Scan<f64> {
+        let Max { max, finite } = self.max(row);
+        Scan { max, sum: row.iter().copied().collect(), finite }
+    }
+
+    fn max(self, row: &[f64]) -> Max<f64> {
+        let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Max { max, finite: row.iter().all(|x| x.is_finite()) }
+    }
+
+    fn below_infinity(self, row: &[f64]) -> bool {
+        row.iter().all(|&x| x < f64::INFINITY)
+    }
+
+    fn weight_above(self, keys: &[f64], weights: &[f64], threshold: f64) -> Above {
+        let mut sum = Sum::default();
+        let mut count = 0;
+        for (&key, &weight) in keys.iter().zip(weights) {
+            if key > threshold {
+                sum.add(weight);
+                count += 1;
+            }
+        }
+        Above { sum, count }
+    }
+
+    fn squares(self, row: &[f64], centre: f64) -> f64 {
+        let unmasked = row.iter().filter(|&&x| x > f64::NEG_INFINITY);
+        unmasked.map(|&x| (x - centre) * (x - centre)).collect::<Sum>().value()
+    }
+
+    fn mean_floor(self, Above { sum, count }: Above) -> f64 {
+        sum.mean_floor(count)
+    }
+
+    fn count_above(self, row: &[f64], threshold: f64) -> usize {
+        row.iter().filter(|&&x| x > threshold).count()
+    }
+
+    fn exp_above(self, row: &[f64], out: &mut [f64], cut: Cut<f64>, rate: Rate) -> f64 {
+        let Cut { threshold, max } = cut;
+        let mut sum = 0.0;
+        for (out, &x) in out.iter_mut().zip(row) {
+            *out = if x > threshold { ((x - max) * rate.exact()).exp() } else { 0.0 };
+            sum += *out;
+        }
+        sum
+    }
+
+    fn exp_all(self, values: &mut [f64], count: usize, max: f64, rate: Rate) -> f64 {
+        let mut sum = 0.0;
+        for x in &mut values[..count] {
+            *x = ((*x - max) * rate.exact()).exp();
+            sum += *x;
+        }
+        sum
+    }
+
+    fn pack(self, row: &[f64], threshold: f64, _: &mut Staging, to: Entries<'_, f64>) -> usize {
+        let mut n = 0;
+        for (column, &x) in row.iter().enumerate() {
+            if x > threshold {
+                to.columns[n] = column as u32;
+                to.values[n] = x;
+                n += 1;
+            }
+        }
+        n
+    }
+
+    fn pack_exp(
+        self,
+        row: &[f64],
+        cut: Cut<f64>,
+        rate: Rate,
+        staging: &mut Staging,
+        Entries { columns, values }: Entries<'_, f64>,
+    ) -> (usize, f64) {
+        let entries = Entries { columns, values: &mut *values };
+        let count = self.pack(row, cut.threshold, staging, entries);
+        (count, self.exp_all(values, count, cut.max, rate))
+    }
+
+    fn scale(self, values: &mut [f64], factor: f64, _: &[f64]) {
+        for x in values {
+            *x *= factor;
+        }
+    }
+
+    fn group_maxima(self, row: &[f64], maxima: &mut Vec<f64>) {
+        maxima.extend(row.chunks(8).map(|group| group.iter().copied().fold(group[0], f64::max)));
+    }
+
+    fn tile(self, _: ShortRows<'_, f64>, _: TileOutput<'_, f64>) -> Option<usize> {
+        None
+    }
+}

@@ -1,0 +1,48 @@
+//! Min-p.
+
+use super::rule::{Selection, checked_max};
+use super::{Method, Rule, parameter};
+use crate::error::Result;
+use crate::kernel::{Float, Loops, Rate};
+
+impl Method {
+    /// Min-p (Nguyen et al., 2024): softmax over the classes that are at least `p` times as probable
+    /// as the best one, renormalised.
+    ///
+    /// # Errors
+    /// `p` is not between 0 (exclusive) and 1.
+    ///
+    /// ```
+    /// // Ratios to the best: 1, 0.61, 0.05.
+    /// let kept = shafer::Method::min_p(0.1)?.row(&[0.0, -0.5, -3.0])?;
+    /// assert!(kept[1] > 0.0 && kept[2] == 0.0);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    pub fn min_p(p: f64) -> Result<Self> {
+        let rule = "must be greater than 0 and at most 1";
+        Ok(Self(Rule::MinP { p: parameter("p", p, rule, |p| p > 0.0 && p <= 1.0)? }))
+    }
+}
+
+/// How far below the maximum a logit may lie: `-T ln p`.
+pub(super) fn distance(p: f64, rate: Rate) -> f64 {
+    -p.ln() / rate.exact()
+}
+
+#[inline(always)]
+pub(super) fn select<F: Float>(
+    p: f64,
+    row: &[F],
+    rate: Rate,
+    loops: impl Loops<F>,
+) -> Result<Selection<F>> {
+    let max = checked_max(row, loops)?;
+    Ok(Selection::above(below(max.to_f64() - distance(p, rate)), max))
+}
+
+/// The largest value that is less than the bound: what lies above it is not less than the bound.
+#[inline(always)]
+pub(super) fn below<F: Float>(bound: f64) -> F {
+    let floor = F::floor_from(bound);
+    if floor.to_f64() == bound { floor.next_down() } else { floor }
+}

@@ -1,0 +1,223 @@
+//! How a method chooses the classes of a row.
+
+use std::num::NonZeroUsize;
+
+use super::project::Projection;
+use super::{evidential, min_p, top_k, top_n_sigma, top_p};
+use crate::error::{Error, Result};
+use crate::kernel::{Cut, Entries, Float, Loops, Rate, SLACK, Staging, TileRule};
+
+/// The methods, with their parameters, which have been checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    Evidential { rounds: NonZeroUsize },
+    Softmax,
+    Sparsemax,
+    SparsegenLin { lambda: f64 },
+    SparsegenHg { q: f64 },
+    Entmax { alpha: f64 },
+    TopK { k: NonZeroUsize },
+    TopP { p: f64 },
+    MinP { p: f64 },
+    TopNSigma { n: f64 },
+}
+
+/// The choice for one row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Selection<F> {
+    pub(crate) kept: Kept<F>,
+    /// See [`super::RowCounts::vacuous`].
+    pub(crate) vacuous: bool,
+}
+
+/// The classes that a row keeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kept<F> {
+    /// All, with the exponentials of their logits as weights; no class is masked.
+    All { max: F },
+    /// Those above a threshold, with the exponentials of their logits as weights.
+    Above(Cut<F>),
+    /// The first entries of the scratch memory: columns, and values as probabilities.
+    Listed(usize),
+}
+
+impl<F> Selection<F> {
+    pub(crate) fn above(threshold: F, max: F) -> Self {
+        Self { kept: Kept::Above(Cut { threshold, max }), vacuous: false }
+    }
+
+    pub(crate) fn listed(count: usize) -> Self {
+        Self { kept: Kept::Listed(count), vacuous: false }
+    }
+}
+
+/// Memory for the work on one row, reused from row to row and allocated when it is first needed: for
+/// a single row, an allocation takes as long as the method.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch<F> {
+    pub(crate) columns: Vec<u32>,
+    pub(crate) values: Vec<F>,
+    pub(crate) work: Vec<F>,
+    pub(crate) doubles: Vec<f64>,
+    pub(crate) pairs: Vec<(F, F)>,
+    pub(crate) staging: Staging,
+}
+
+impl<F: Float> Scratch<F> {
+    /// Lists the values of `row` above `threshold`; returns their number.
+    #[inline(always)]
+    pub(crate) fn list(&mut self, row: &[F], threshold: F, loops: impl Loops<F>) -> usize {
+        if self.values.len() < row.len() + SLACK {
+            self.columns.resize(row.len() + SLACK, 0);
+            self.values.resize(row.len() + SLACK, F::default());
+        }
+        let entries = Entries { columns: &mut self.columns, values: &mut self.values };
+        loops.pack(row, threshold, &mut self.staging, entries)
+    }
+
+    /// Drops listed entries, in place and in order; returns the number of those left.
+    #[inline(always)]
+    pub(crate) fn retain(&mut self, count: usize, mut keep: impl FnMut(F) -> bool) -> usize {
+        let mut left = 0;
+        for i in 0..count {
+            let value = self.values[i];
+            self.columns[left] = self.columns[i];
+            self.values[left] = value;
+            left += usize::from(keep(value));
+        }
+        left
+    }
+
+    /// Turns the listed logits into probabilities.
+    #[inline(always)]
+    pub(crate) fn normalise(
+        &mut self,
+        count: usize,
+        max: F,
+        rate: Rate,
+        loops: impl Loops<F>,
+    ) -> Selection<F> {
+        let sum = loops.exp_all(&mut self.values, count, max, rate);
+        loops.scale(&mut self.values[..count], 1.0 / sum, &[]);
+        Selection::listed(count)
+    }
+}
+
+impl Rule {
+    /// What can only be checked when the number of classes is known.
+    pub(crate) fn check(self, classes: usize) -> Result<()> {
+        match self {
+            Rule::TopK { k } if k.get() > classes => Err(Error::Parameter {
+                name: "k",
+                value: k.get() as f64,
+                rule: "must not be greater than the number of classes",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The rule for tiles of short rows, if tiles are faster for this number of rows.
+    pub(crate) fn tile(self, rate: Rate, rows: usize) -> Option<TileRule> {
+        /// A tile takes as long for one row as for all its lanes.
+        const FEW: usize = 4;
+        match self {
+            Rule::Softmax => Some(TileRule::All),
+            Rule::Evidential { rounds } => Some(TileRule::AboveMean { rounds: rounds.get() }),
+            Rule::MinP { p } => Some(TileRule::NearMax { distance: min_p::distance(p, rate) }),
+            Rule::TopNSigma { n } => Some(TileRule::NearMaxDeviations { n }),
+            Rule::TopK { .. } | Rule::TopP { .. } => None,
+            Rule::Sparsemax
+            | Rule::SparsegenLin { .. }
+            | Rule::SparsegenHg { .. }
+            | Rule::Entmax { .. } => {
+                if rows < FEW {
+                    None
+                } else {
+                    Projection::of(self)?.tile(rate)
+                }
+            }
+        }
+    }
+
+    /// Checks a row and chooses its classes. An error names row 0.
+    #[inline(always)]
+    pub(crate) fn select<F: Float>(
+        self,
+        row: &[F],
+        rate: Rate,
+        scratch: &mut Scratch<F>,
+        loops: impl Loops<F>,
+    ) -> Result<Selection<F>> {
+        match self {
+            Rule::Softmax => softmax(row, loops),
+            Rule::Evidential { rounds } => evidential::select(rounds.get(), row, loops),
+            Rule::MinP { p } => min_p::select(p, row, rate, loops),
+            Rule::TopNSigma { n } => top_n_sigma::select(n, row, loops),
+            Rule::TopK { k } => top_k::select(k.get(), row, rate, scratch, loops),
+            Rule::TopP { p } => top_p::select(p, row, rate, scratch, loops),
+            Rule::Sparsemax
+            | Rule::SparsegenLin { .. }
+            | Rule::SparsegenHg { .. }
+            | Rule::Entmax { .. } => match Projection::of(self) {
+                Some(projection) => projection.select(row, rate, scratch, loops),
+                // Entmax with an alpha of 1.
+                None => softmax(row, loops),
+            },
+        }
+    }
+
+    /// The vector-Jacobian product of a row.
+    pub(crate) fn vjp<F: Float>(
+        self,
+        row: &[F],
+        p: &[F],
+        upstream: &[F],
+        rate: Rate,
+        out: &mut [F],
+    ) {
+        if let Some(projection) = Projection::of(self) {
+            return projection.vjp(row, p, upstream, rate, out);
+        }
+        // The Jacobian of an exponential family with a fixed support, (diag(p) - p p^T) / T.
+        let mean: f64 = p.iter().zip(upstream).map(|(p, g)| p.to_f64() * g.to_f64()).sum();
+        for ((out, &p), &g) in out.iter_mut().zip(p).zip(upstream) {
+            *out = F::from_f64(rate.exact() * p.to_f64() * (g.to_f64() - mean));
+        }
+    }
+}
+
+#[inline(always)]
+fn softmax<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<Selection<F>> {
+    let scan = loops.max(row);
+    if scan.finite {
+        return Ok(Selection { kept: Kept::All { max: scan.max }, vacuous: false });
+    }
+    let max = check_infinities(row, scan.max, loops)?;
+    Ok(Selection::above(F::NEG_INFINITY, max))
+}
+
+/// The maximum of a row in which every logit is finite or masked, and not all are masked.
+#[inline(always)]
+pub(crate) fn checked_max<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<F> {
+    let scan = loops.max(row);
+    if scan.finite { Ok(scan.max) } else { check_infinities(row, scan.max, loops) }
+}
+
+/// Checks a row that holds infinities or NaN, or whose sum overflows; returns `max`, its maximum.
+#[inline(always)]
+pub(crate) fn check_infinities<F: Float>(row: &[F], max: F, loops: impl Loops<F>) -> Result<F> {
+    if !loops.below_infinity(row) {
+        let rule = "must be finite, or -inf for a masked class";
+        let bad = |&(_, value): &(usize, f64)| value.is_nan() || value == f64::INFINITY;
+        let found = row.iter().map(|x| x.to_f64()).enumerate().find(bad);
+        let Some((column, value)) = found else { unreachable!("some value is not below infinity") };
+        return Err(Error::Value { what: "logit", row: 0, column, value, rule });
+    }
+    if max == F::NEG_INFINITY {
+        return Err(Error::Row {
+            row: 0,
+            rule: "every class is masked, but at least one must be left",
+        });
+    }
+    Ok(max)
+}

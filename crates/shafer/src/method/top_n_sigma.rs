@@ -1,0 +1,66 @@
+//! Top-n-sigma.
+
+use super::min_p::below;
+use super::rule::{Selection, check_infinities};
+use super::{Method, Rule, parameter};
+use crate::error::Result;
+use crate::kernel::{Above, Float, Loops};
+use crate::numerics::Sum;
+
+impl Method {
+    /// Top-n-sigma (Tang et al., 2024): softmax over the classes whose logit is at most `n` standard
+    /// deviations below the largest, renormalised.
+    ///
+    /// The standard deviation is that of the row's logits (divided by their number, as in NumPy and
+    /// llama.cpp; masked classes do not count). Temperature does not change what is kept. Nothing is
+    /// sorted.
+    ///
+    /// # Errors
+    /// `n` is not positive.
+    ///
+    /// ```
+    /// // The mean is 0, the standard deviation 2: kept is what is at least 1.
+    /// let kept = shafer::Method::top_n_sigma(1.0)?.row(&[3.0, 1.0, -1.0, -1.0, -1.0, -1.0, 2.0, -2.0])?;
+    /// assert_eq!(kept.iter().filter(|&&p| p > 0.0).count(), 3);
+    /// # Ok::<(), shafer::Error>(())
+    /// ```
+    pub fn top_n_sigma(n: f64) -> Result<Self> {
+        let n = parameter("n", n, "must be finite and greater than 0", |n| n > 0.0)?;
+        Ok(Self(Rule::TopNSigma { n }))
+    }
+}
+
+#[inline(always)]
+pub(super) fn select<F: Float>(n: f64, row: &[F], loops: impl Loops<F>) -> Result<Selection<F>> {
+    let scan = loops.scan(row);
+    let (max, unmasked) = if scan.finite {
+        (scan.max, Above { sum: scan.sum, count: row.len() })
+    } else {
+        let max = check_infinities(row, scan.max, loops)?;
+        (max, loops.above(row, F::NEG_INFINITY))
+    };
+    let count = unmasked.count as f64;
+    let variance = loops.squares(row, unmasked.sum.value() / count) / count;
+    // Squares of f64 can overflow and underflow; those of f32 cannot.
+    let deviation = if !F::SUMS_OVERFLOW || (1e-280..=1e280).contains(&variance) {
+        variance.sqrt()
+    } else {
+        scaled_deviation(row, max.to_f64(), count)
+    };
+    Ok(Selection::above(below(max.to_f64() - n * deviation), max))
+}
+
+/// The standard deviation where its square overflows or underflows.
+#[cold]
+fn scaled_deviation<F: Float>(row: &[F], max: f64, count: f64) -> f64 {
+    let unmasked = || row.iter().filter(|&&x| x > F::NEG_INFINITY).map(|&x| x.to_f64());
+    // In halves: the difference of two numbers can overflow.
+    let range = max / 2.0 - unmasked().fold(max, f64::min) / 2.0;
+    if range == 0.0 {
+        return 0.0;
+    }
+    let scaled = || unmasked().map(|x| (x / 2.0 - max / 2.0) / range);
+    let mean = scaled().collect::<Sum>().value() / count;
+    let squares: Sum = scaled().map(|x| (x - mean) * (x - mean)).collect();
+    (squares.value() / count).sqrt() * range * 2.0
+}
