@@ -111,7 +111,7 @@ impl MethodArgs {
             if !has(name, parameter) {
                 let owners: Vec<&str> =
                     Method::names().filter(|name| has(name, parameter)).collect();
-                bail!("{parameter} is for {}, not for {name}", owners.join(" and "));
+                bail!("{parameter} is a parameter of {}, not of {name}", owners.join(" and "));
             }
             value = given;
         }
@@ -136,17 +136,17 @@ impl FromStr for Choice {
 }
 
 impl Choice {
-    /// Every method with its default parameter.
+    /// All methods with their default parameters.
     pub(crate) fn all() -> Vec<Self> {
         let default = |name| Method::named(name, None).ok();
         let methods = Method::names().filter_map(default);
         methods.map(|method| Self { method, parameter: false }).collect()
     }
 
-    /// The method for rows of so many classes, with its title.
+    /// The method for rows of this many classes, with its title.
     pub(crate) fn method(&self, classes: usize) -> Result<(String, Method)> {
         let method = match (self.method.name(), self.parameter) {
-            // Rows with fewer classes than the default are no reason to leave top-k out.
+            // The default k must not exceed the number of classes.
             ("top-k", false) => Method::top_k(K.min(classes))?,
             _ => self.method,
         };
@@ -211,10 +211,10 @@ mod tests {
         let arguments = |method, parameters| MethodArgs { method, temperature: 1.0, parameters };
         let alpha = Parameters { alpha: Some(2.0), ..parameters.clone() };
         let error = arguments(Name::TopK, alpha).method().unwrap_err();
-        assert_eq!(error.to_string(), "alpha is for entmax, not for top-k");
+        assert_eq!(error.to_string(), "alpha is a parameter of entmax, not of top-k");
         let p = Parameters { p: Some(0.5), ..parameters.clone() };
         let error = arguments(Name::Softmax, p.clone()).method().unwrap_err();
-        assert_eq!(error.to_string(), "p is for top-p and min-p, not for softmax");
+        assert_eq!(error.to_string(), "p is a parameter of top-p and min-p, not of softmax");
         assert_eq!(arguments(Name::MinP, p).method().unwrap(), Method::min_p(0.5).unwrap());
         assert_eq!(
             arguments(Name::TopP, parameters).method().unwrap(),

@@ -184,7 +184,7 @@ fn methods_and_their_parameters_can_be_chosen() {
     let output = shafer(folder.path(), &["compare", "logits.npy", "-m", "top-k:alpha=2"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("alpha is a parameter of entmax, not of top-k"), "{text}");
+    assert!(text.contains("the parameter of top-k is k, not alpha"), "{text}");
 }
 
 #[test]
