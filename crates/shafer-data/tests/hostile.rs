@@ -51,8 +51,14 @@ fn npy_with_another_header() {
         ("{'descr': '<f4", "FILE: the NumPy header has a text without an end"),
         ("{'descr': [('a', ", "FILE: the NumPy header has a list without an end"),
         ("{'descr': '<f4', 'descr': '<f8'}", "FILE: the NumPy header has the key `descr` twice"),
-        ("{'fortran_order': Maybe}", "FILE: the NumPy header has `Maybe}` instead of True or False"),
-        ("{'shape': (-1, 2)}", "FILE: the NumPy header has `-1, 2)}` instead of the length of an axis"),
+        (
+            "{'fortran_order': Maybe}",
+            "FILE: the NumPy header has `Maybe}` instead of True or False",
+        ),
+        (
+            "{'shape': (-1, 2)}",
+            "FILE: the NumPy header has `-1, 2)}` instead of the length of an axis",
+        ),
         (
             "{'shape': (99999999999999999999,)}",
             "FILE: the NumPy header has `99999999999999999999,)}` instead of the length of an axis",
