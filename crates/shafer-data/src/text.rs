@@ -16,6 +16,8 @@ use crate::{
 const SAMPLE: usize = 1 << 20;
 /// The lines to recognise them by.
 const SAMPLE_LINES: usize = 16;
+/// Reading of the sample stops after this number of line ends, so that a slow pipe is not waited for.
+const SAMPLE_LINE_ENDS: usize = 64;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -42,6 +44,28 @@ pub(crate) struct TextReader {
     length: Option<u64>,
 }
 
+/// The start of a text, and whether it is all of it.
+fn sampled(source: &mut impl Read) -> std::io::Result<(Vec<u8>, bool)> {
+    let (mut sample, mut line_ends) = (Vec::new(), 0);
+    while sample.len() < SAMPLE && line_ends < SAMPLE_LINE_ENDS {
+        let start = sample.len();
+        sample.resize(SAMPLE, 0);
+        let count = match source.read(&mut sample[start..]) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+                sample.truncate(start);
+                continue;
+            }
+            read => read?,
+        };
+        sample.truncate(start + count);
+        if count == 0 {
+            return Ok((sample, true));
+        }
+        line_ends += sample[start..].iter().filter(|byte| matches!(byte, b'\r' | b'\n')).count();
+    }
+    Ok((sample, false))
+}
+
 impl TextReader {
     /// `length` is that of the file, if known.
     pub(crate) fn new(
@@ -53,13 +77,11 @@ impl TextReader {
     ) -> Result<Self> {
         let failed = |e| Error::io(label, "read", e);
         let (mut source, packed) = unpacked(source).map_err(failed)?;
-        let mut sample = Vec::new();
-        source.by_ref().take(SAMPLE as u64).read_to_end(&mut sample).map_err(failed)?;
+        let (sample, whole) = sampled(&mut source).map_err(failed)?;
         check_encoding(label, &sample)?;
         let skipped = if sample.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let end = if sample.contains(&b'\r') && !sample.contains(&b'\n') { b'\r' } else { b'\n' };
         let known = &sample[skipped..];
-        let whole = sample.len() < SAMPLE;
         let delimiter = options.delimiter.or_else(|| recognise(known, whole, end));
         let cut_at = delimiter.unwrap_or(Delimiter::COMMA);
         let first_lines = first_lines(known, whole, end, cut_at);

@@ -102,7 +102,12 @@ fn miniimagenet() {
     assert_eq!((&train.classes[0][..], &train.classes), ("n01532829", &val.classes));
     for (channel, expected) in [120.103_65, 114.818_05, 103.352_32].into_iter().enumerate() {
         let mean = 0.95 * train_means[channel] + 0.05 * val_means[channel];
+<<<<<<< HEAD
         assert!((mean - expected).abs() < 1.0, "channel {channel}: {mean}, not {expected}");
+=======
+        // Decoders round differently: ours is 0.21 above Pillow in red, 0.1% of the range.
+        assert!((mean - expected).abs() < 0.3, "channel {channel}: {mean}, not {expected}");
+>>>>>>> main
     }
     assert_eq!(read(Split::Train), train);
 }

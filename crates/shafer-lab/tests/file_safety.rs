@@ -226,7 +226,8 @@ fn waiting(folder: &Path) -> (std::process::Child, std::process::ChildStdin, std
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(CSV.as_bytes()).unwrap();
+    // Enough lines to recognise the separator by.
+    stdin.write_all(CSV.repeat(40).as_bytes()).unwrap();
     let start = Instant::now();
     let new = loop {
         let new = temporary_files(folder).into_iter().find(|path| !known.contains(path));
@@ -272,7 +273,7 @@ fn an_input_that_changes_stops_the_command() {
 
     let folder = tempfile::tempdir().unwrap();
     let mask = folder.path().join("mask.csv");
-    fs::write(&mask, "1,0,1\n1,1,1\n").unwrap();
+    fs::write(&mask, "1,0,1\n1,1,1\n".repeat(40)).unwrap();
     let past = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     fs::File::options().write(true).open(&mask).unwrap().set_modified(past).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_shafer"))
@@ -283,7 +284,8 @@ fn an_input_that_changes_stops_the_command() {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(CSV.as_bytes()).unwrap();
+    // Enough lines to recognise the separator by.
+    stdin.write_all(CSV.repeat(40).as_bytes()).unwrap();
     // The output is created after all inputs are open.
     while temporary_files(folder.path()).is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before its output was begun");

@@ -184,6 +184,12 @@ mod tests {
         assert!(!recognised(&[2, 2], &[0.0, 0.5, 0.9, 0.3]));
         assert!(!recognised(&[2, 2], &[0.25, 0.75, 0.5, 0.4]));
         assert!(!recognised(&[1, 1], &[1.0]));
-        assert!(!recognised(&[0, 1 << 40, 1 << 40], &[]));
+        // A shape whose product overflows.
+        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 1099511627776, 1099511627776), }\n";
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        std::fs::write(&path, bytes).unwrap();
+        assert!(!written_here(&path));
     }
 }

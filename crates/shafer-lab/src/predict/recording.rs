@@ -179,7 +179,10 @@ impl Recording {
                 .collect();
         };
         let [slowest, fastest] = SPEEDS;
-        let problem = if median > fastest {
+        let problem = if !(median as f32).is_finite() {
+            // The prediction fails, and names the position.
+            return Vec::new();
+        } else if median > fastest {
             "too fast for pedestrians"
         } else if median < slowest {
             "nearly everybody stands still"

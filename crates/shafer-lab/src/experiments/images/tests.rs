@@ -298,7 +298,7 @@ fn files_that_cannot_be_read_say_why() {
     };
     let faults = [
         (fault(&|json| json["version"] = 2.into()), "layout 2, but this program reads layout 1"),
-        (fault(&|json| json["experiment"] = "vqvae".into()), "results of \"vqvae\""),
+        (fault(&|json| json["experiment"] = "chess".into()), "results of \"chess\""),
         (fault(&|json| json["colour"] = 1.into()), "unknown field `colour`"),
         (fault(&|json| *json = 1.into()), "not a results file"),
         (fault(&|json| *json = serde_json::json!({})), "it has no version"),
