@@ -86,8 +86,7 @@ fn statistics(images: &ColourImages) -> (Vec<usize>, [f64; 3]) {
     (counts, sums.map(|sum| sum as f64 * 3.0 / images.pixels.len() as f64))
 }
 
-/// The means over both splits, compared with those of the images that Pillow 13.0.0 decodes. Decoders round
-/// differently: the tolerance is 0.4% of the range, less than the differences between the channels.
+/// The means over both splits are those of the images that Pillow 13.0.0 decodes: 120.1037, 114.8181, 103.3523.
 #[test]
 fn miniimagenet() {
     let Some((set, root)) = real("miniimagenet") else { return };
@@ -102,12 +101,8 @@ fn miniimagenet() {
     assert_eq!((&train.classes[0][..], &train.classes), ("n01532829", &val.classes));
     for (channel, expected) in [120.103_65, 114.818_05, 103.352_32].into_iter().enumerate() {
         let mean = 0.95 * train_means[channel] + 0.05 * val_means[channel];
-<<<<<<< HEAD
-        assert!((mean - expected).abs() < 1.0, "channel {channel}: {mean}, not {expected}");
-=======
         // Decoders round differently: ours is 0.21 above Pillow in red, 0.1% of the range.
         assert!((mean - expected).abs() < 0.3, "channel {channel}: {mean}, not {expected}");
->>>>>>> main
     }
     assert_eq!(read(Split::Train), train);
 }
