@@ -318,7 +318,7 @@ fn files_of_another_kind_and_files_that_are_cut() {
     );
     refused("parquet", b"PA", None, r#"FILE: begins with "PA", not with "PAR1""#);
     refused("parquet", b"PAR1\0\0\0", None, "FILE: truncated: 5 bytes missing at the end");
-    refused("parquet", b"PAREencrypted...", None, r#"FILE: begins with "PARE" and not with"#);
+    refused("parquet", b"PAREencrypted...", None, r#"FILE: begins with "PARE", not with"#);
     let [(_, good), (_, arrow)] = lists(&[row(&[1.0, 2.0])]);
     refused("parquet", &good[..good.len() - 1], None, "FILE: ends with ");
     let mut claims = good.clone();

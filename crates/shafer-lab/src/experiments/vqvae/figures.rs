@@ -207,7 +207,7 @@ fn trainings(results: &VqVaeResults) -> Option<Figure> {
                 prior("held out", &|epoch| epoch.held_out),
             ],
         ),
-        ("Kept codes over training", "mean at a position", vec![kept(EVIDENTIAL), kept(SPARSEMAX)]),
+        ("Kept", "kept codes, mean", vec![kept(EVIDENTIAL), kept(SPARSEMAX)]),
         ("Classifier", "accuracy, %", vec![accuracy]),
     ];
     let panels: Vec<Panel> = charts

@@ -27,7 +27,7 @@ mod train;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
 use shafer_data::dataset::{ColourImages, Set, Split, stratified};
@@ -192,24 +192,13 @@ fn only<R>(records: Vec<R>) -> Result<R> {
     records.into_iter().next().context("the stage has no record")
 }
 
-/// The configured share of the images of each class.
+/// The configured share of the images of each class, and at least one.
 fn shared(images: ColourImages, config: &Config) -> Result<ColourImages> {
-    let images = if config.share == 1.0 {
-        images
-    } else {
-        let mut random = ChaCha8Rng::seed_from_u64(config.seed);
-        let labels: Vec<u16> = images.labels.clone();
-        images.select(&stratified(&labels, config.share, &mut random)?)
-    };
-    let empty = (0..images.classes.len()).find(|&class| !images.labels.contains(&(class as u16)));
-    match empty {
-        None => Ok(images),
-        Some(class) => bail!(
-            "class {} has no image with share = {}; a larger share gives it one",
-            images.classes[class],
-            config.share
-        ),
+    if config.share == 1.0 {
+        return Ok(images);
     }
+    let mut random = ChaCha8Rng::seed_from_u64(config.seed);
+    Ok(images.select(&stratified(&images.labels, config.share, &mut random)?))
 }
 
 /// The distances of all images to the first ones, which are real.

@@ -113,8 +113,6 @@ fn a_run_is_resumed_at_any_stage_and_drawn_again() {
 fn a_class_without_images_is_named() {
     let folder = tempfile::tempdir().unwrap();
     write_cifar(folder.path());
-    let error = format!("{:#}", run(folder.path(), "run", &["share=0.01"], None).err().unwrap());
-    assert!(error.contains("class airplane has no image with share = 0.01"), "{error}");
     let file = folder.path().join("cifar10/test_batch.bin");
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..3073 * 9]).unwrap();
