@@ -10,7 +10,7 @@ impl PixelCnn {
     /// Samples one image for each class as most public code does: a full pass of the network for every
     /// position, of which the logits of that position are used.
     ///
-    /// [`Sampler`](super::Sampler) draws the same codes hundreds of times as fast; this is what it is tested
+    /// [`Sampler`](super::Sampler) draws the same codes with one pass worth of work; this is what it is tested
     /// and timed against. Only the first `positions` positions are drawn, the others have code 0.
     pub fn sample_by_full_passes(
         &self,

@@ -17,8 +17,8 @@ use super::window::{Convolution, Pointwise, Window};
 use crate::weights::host;
 use crate::{Error, Result};
 
-/// Samples grids of codes from a [`PixelCnn`], hundreds of times as fast as a pass over the whole grid for
-/// every position, and to the same codes.
+/// Samples grids of codes from a [`PixelCnn`]: every position is computed once, where a pass over the whole
+/// grid for every position computes all of them each time; and the codes are the same.
 ///
 /// ```
 /// use shafer::Method;
