@@ -45,13 +45,13 @@ pub(crate) struct TextReader {
 }
 
 /// The start of a text, and whether it is all of it.
-fn sampled(source: &mut impl Read) -> std::io::Result<(Vec<u8>, bool)> {
+fn sampled(source: &mut impl Read) -> io::Result<(Vec<u8>, bool)> {
     let (mut sample, mut line_ends) = (Vec::new(), 0);
     while sample.len() < SAMPLE && line_ends < SAMPLE_LINE_ENDS {
         let start = sample.len();
         sample.resize(SAMPLE, 0);
         let count = match source.read(&mut sample[start..]) {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 sample.truncate(start);
                 continue;
             }
