@@ -79,7 +79,8 @@ fn while_the_next_row_does_not_come() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = start(folder.path(), &arguments);
         let mut stdin = child.stdin.take().unwrap();
-        stdin.write_all(b"0.5,1.5,-2\n1,2,3\n").unwrap();
+        // Enough lines to recognise the separator by.
+        stdin.write_all("0.5,1.5,-2\n1,2,3\n".repeat(40).as_bytes()).unwrap();
         interrupt(child, folder.path());
     }
 }
