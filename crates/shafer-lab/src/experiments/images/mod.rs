@@ -1,6 +1,6 @@
 //! Section 3.1.1 and appendices C to G: autoencoders of small images, with a categorical latent variable.
 //!
-//! A training gives a [`SeedRecord`]; [`Evaluation`] makes results of all of them.
+//! A training gives a [`SeedRecord`](record::SeedRecord); [`Evaluation`] makes results of all of them.
 
 mod aggregate;
 mod claims;

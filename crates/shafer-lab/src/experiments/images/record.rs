@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::drawing::Image;
 
 /// The record of one training. It holds logits, not distributions: those are computed in one place, by
-/// [`ImageResults::aggregate`](super::results::ImageResults::aggregate).
+/// [`Evaluation`](super::aggregate::Evaluation).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SeedRecord {
