@@ -87,10 +87,12 @@ impl AtomicFile {
     /// ```
     pub fn commit(self) -> Result<()> {
         let Self { label, target, file, temporary } = self;
-        drop(file.into_inner().map_err(|e| Error::io(&label, "write", e.into_error()))?);
+        let file = file.into_inner().map_err(|e| Error::io(&label, "write", e.into_error()))?;
         temporary
             .persist(&target)
             .map_err(|e| Error::io(&label, "rename the temporary file to it", e.error))?;
+        // Closed after the rename: without its lock, another writer of the same target would remove it.
+        drop(file);
         Ok(())
     }
 
@@ -275,6 +277,27 @@ mod tests {
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn several_threads_replace_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        let mut file = AtomicFile::create(path).unwrap();
+                        file.write_all(&[thread; 100]).unwrap();
+                        file.commit().unwrap();
+                    }
+                });
+            }
+        });
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes, [bytes[0]; 100]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
