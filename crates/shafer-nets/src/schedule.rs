@@ -46,8 +46,8 @@ impl Annealed {
 /// ```
 /// use shafer_nets::training::Schedule;
 ///
-/// let cyclic = Schedule::Cyclic { low: 0.1, high: 0.5, iterations_up: 4 };
-/// assert_eq!([0, 1, 4, 6, 8, 12].map(|it| cyclic.at(it)), [0.1, 0.2, 0.5, 0.3, 0.1, 0.5]);
+/// let cyclic = Schedule::Cyclic { low: 0.5, high: 1.5, iterations_up: 4 };
+/// assert_eq!([0, 1, 4, 6, 8, 12].map(|it| cyclic.at(it)), [0.5, 0.75, 1.5, 1.0, 0.5, 1.5]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -84,12 +84,12 @@ pub fn write_table(path: &Path, columns: &[(&str, Column)]) -> Result<()> {
 ///
 /// # let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("long.parquet");
-/// let part = |values: &[i64]| [("seed", Column::Integers(values.to_vec()))];
+/// let part = |values: &[f64]| [("distance", Column::Numbers(values.to_vec()))];
 /// let mut writer = TableWriter::create(&path, &part(&[]))?;
-/// writer.write(&part(&[1, 2]))?;
-/// writer.write(&part(&[3]))?;
+/// writer.write(&part(&[0.1, 0.2]))?;
+/// writer.write(&part(&[0.3]))?;
 /// writer.finish()?;
-/// assert_eq!(shafer_data::list(&path)?[0].to_string(), "i64 (3, 1)");
+/// assert_eq!(shafer_data::list(&path)?[0].to_string(), "f64 (3, 1)");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

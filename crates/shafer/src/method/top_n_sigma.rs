@@ -19,9 +19,9 @@ impl Method {
     /// `n` is not positive.
     ///
     /// ```
-    /// // The mean is 0, the standard deviation 2: kept is what is at least 1.
+    /// // The standard deviation is 1.66, so that logits of at least 1.34 are kept.
     /// let kept = shafer::Method::top_n_sigma(1.0)?.row(&[3.0, 1.0, -1.0, -1.0, -1.0, -1.0, 2.0, -2.0])?;
-    /// assert_eq!(kept.iter().filter(|&&p| p > 0.0).count(), 3);
+    /// assert_eq!(kept.iter().filter(|&&p| p > 0.0).count(), 2);
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn top_n_sigma(n: f64) -> Result<Self> {
