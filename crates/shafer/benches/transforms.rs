@@ -11,6 +11,8 @@
 //! Arguments that begin with a digit are shapes: a number of classes (`512`), or rows and classes
 //! (`2500x512`). Other arguments select methods by a part of their name.
 //!
+//! `calibrated` compares calibrations with the methods that they belong to, one thread each, in turns.
+//!
 //! Threads are bound to a processor each and are awake before the clock starts: waking one takes a
 //! twentieth of a millisecond, and some systems put two on one processor.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
@@ -22,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
+use shafer::calibrate::{Calibration, Score};
 use shafer::{CsrRows, Logits, Method, Threads};
 
 const SHAPES: [(usize, usize); 4] = [(100_000, 10), (10_000, 512), (1_000, 32_000), (256, 128_000)];
@@ -88,6 +91,9 @@ fn measure(threads: &[usize]) {
                 add(bench.method(name, method));
             }
         }
+        if selected(&wanted, "calibrated") {
+            bench.calibrated();
+        }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench/shafer.json");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -136,7 +142,7 @@ fn selected(wanted: &[String], name: &str) -> bool {
 }
 
 /// Names as the peers' benchmark has them.
-fn methods(k: usize) -> [(&'static str, Method); 12] {
+fn methods(k: usize) -> [(&'static str, Method); 14] {
     [
         ("softmax", Method::SOFTMAX),
         ("evidential", Method::EVIDENTIAL),
@@ -150,6 +156,8 @@ fn methods(k: usize) -> [(&'static str, Method); 12] {
         ("top_p", Method::top_p(0.9).unwrap()),
         ("min_p", Method::min_p(0.05).unwrap()),
         ("top_n_sigma", Method::top_n_sigma(1.0).unwrap()),
+        ("min_probability", Method::min_probability(1.0 / k as f64).unwrap()),
+        ("min_evidence", Method::min_evidence(0.0).unwrap()),
     ]
 }
 
@@ -213,6 +221,38 @@ impl Bench<'_> {
                 ]
             })
             .collect()
+    }
+
+    /// Calibrations against the methods that they belong to, which keep as much: prints the ratio of
+    /// the times, the median over rounds in which both take turns.
+    fn calibrated(&mut self) {
+        let Self { logits, outputs: [out, other, _], rows: count, k, .. } = self;
+        let rows = Logits::rows(logits, *k).unwrap();
+        let calibrated =
+            |score, threshold| Calibration::of_threshold(score, *k, 0.1, threshold).unwrap();
+        let (mut kept, mut others) = (CsrRows::new(), CsrRows::new());
+        for (method, calibration) in [
+            (Method::EVIDENTIAL, calibrated(Score::Evidential, 0.0)),
+            (Method::SPARSEMAX, calibrated(Score::Sparsemax, 1.0)),
+            (Method::entmax(1.5).unwrap(), calibrated(Score::Entmax { alpha: 1.5 }, 1.0)),
+            (Method::min_p(0.05).unwrap(), calibrated(Score::MinP, -0.05_f64.ln())),
+        ] {
+            let found = rounds(|| {
+                vec![
+                    time(1, || method.dense_into(&rows, Threads::One, out).unwrap()),
+                    time(1, || calibration.dense_into(&rows, None, Threads::One, other).unwrap()),
+                    time(1, || method.csr_into(&rows, Threads::One, &mut kept).unwrap()),
+                    time(1, || {
+                        calibration.csr_into(&rows, None, Threads::One, &mut others).unwrap()
+                    }),
+                ]
+            });
+            let (dense, csr) = (found[1] / found[0], found[3] / found[2]);
+            let score = calibration.score().to_string();
+            println!(
+                "calibrated {score:<18} {count:>7} {k:>7}   dense x{dense:.3}   csr x{csr:.3}"
+            );
+        }
     }
 
     fn measurement(

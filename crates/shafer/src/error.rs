@@ -69,6 +69,22 @@ pub enum Error {
         /// The number of items.
         len: usize,
     },
+    /// The label of a row cannot be its true class.
+    Label {
+        /// The row, counted from 0.
+        row: usize,
+        /// The label.
+        label: u32,
+        /// The rule that it breaks, as the end of a sentence.
+        rule: &'static str,
+    },
+    /// The group of a row was not seen in calibration.
+    Group {
+        /// The row, counted from 0.
+        row: usize,
+        /// The group.
+        group: u32,
+    },
     /// An array view is not contiguous in memory.
     Layout,
     /// A text does not name a method.
@@ -109,6 +125,11 @@ impl fmt::Display for Error {
             Self::Index { what, index, len } => {
                 write!(f, "{what} {index} does not exist: there are {len}, counted from 0")
             }
+            Self::Label { row, label, rule } => write!(f, "row {row}: label {label} {rule}"),
+            Self::Group { row, group } => write!(
+                f,
+                "row {row}: group {group} has no threshold, because it did not occur in calibration"
+            ),
             Self::Layout => f.write_str(
                 "the array view leaves out elements of its array; make it contiguous first",
             ),

@@ -55,6 +55,7 @@
 //! | **Several variables** | [`Product`], [`Joint`], [`BestJoints`] |
 //! | **Metrics** | [`bhattacharyya`], [`wasserstein_1`], [`wasserstein_1_unit`], [`total_variation`], [`jensen_shannon`]; the paper's [`target_distribution`] |
 //! | **Sampling** | [`sample_dense`], [`sample_csr`], [`sample_dense_rows`], [`CsrRows::sample_into`], [`Sampler`] |
+//! | **Guarantees** | [`calibrate`]: how often is the true class dropped, and the threshold for a given rate |
 //! | **Errors** | [`Error`], [`Result`] |
 //!
 //! # Features
@@ -63,7 +64,7 @@
 //! - `parallel` (default): [`Threads::All`] uses the current `rayon` pool.
 //! - `ndarray`: `Logits::array` takes arrays and views of `ndarray`.
 //! - `rand`: [`Sampler`] implements `rand::distr::Distribution<usize>`.
-//! - `serde`: [`Method`] is serialised as its text.
+//! - `serde`: [`Method`] is serialised as its text; [`calibrate::Calibration`] is serialised too.
 //!
 //! # Accuracy
 //!
@@ -77,8 +78,8 @@
 //!   against fixtures with 60 digits.
 //! - [`Belief`] agrees with Dempster's rule on the power set to `1e-12`, and works in log space.
 //! - A row has the same result, to the bit, alone or in a batch, on one thread or on many. Dense and
-//!   compressed `f32` rows of more than 32 classes can differ by four units in the last place, and so
-//!   can different instruction sets.
+//!   compressed `f32` rows of more than 32 classes, and of min-probability, can differ by four units
+//!   in the last place, and so can different instruction sets.
 //! - `NaN` and `+inf` are errors that name the row and the column. `-inf` masks a class.
 //!
 //! # Performance
@@ -99,6 +100,7 @@
 //! `unsafe_code` forbids it everywhere else.
 
 mod belief;
+pub mod calibrate;
 mod class_set;
 mod csr;
 mod distance;

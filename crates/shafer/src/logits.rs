@@ -163,6 +163,16 @@ impl<'a, E: Element> Logits<'a, E> {
         Ok(self)
     }
 
+    /// The same at `factor` times the temperature.
+    pub(crate) fn warmer(self, factor: f64) -> Result<Self> {
+        self.temperature(self.temperature * factor)
+    }
+
+    /// The same at the temperature of other logits.
+    pub(crate) fn temperature_of<F>(self, other: &Logits<'_, F>) -> Self {
+        Self { temperature: other.temperature, ..self }
+    }
+
     /// The number of classes in each row.
     ///
     /// ```

@@ -6,14 +6,12 @@ use crate::csr::{CsrRows, Rows};
 use crate::element::Element;
 use crate::error::Result;
 use crate::kernel::{
-    Cut, Entries, Float, Loops, Rate, SLACK, ShortRows, TILE_CLASSES, Task, TileOutput,
+    Entries, Float, Loops, Rate, SLACK, ShortRows, TILE_CLASSES, Task, TileOutput,
 };
 use crate::logits::Logits;
 use crate::method::{Kept, Rule, Scratch};
 
-/// From this length on, a dense row is normalised at once, while the next row is prefetched. Shorter
-/// rows are normalised after the classes of the next row have been chosen: that hides the latency of
-/// the sums.
+/// From this length on, the next row is prefetched while a row is normalised.
 const LONG: usize = 2048;
 
 /// What a thread needs to work on blocks of rows.
@@ -53,11 +51,11 @@ impl<'a, E: Element> Worker<'a, E> {
         sizes: &mut [u32],
     ) -> Result<usize> {
         if let Some(out) = E::as_compute_mut(out) {
-            return self.write(start, count, Dense { out, sizes, unscaled: None });
+            return self.write(start, count, Dense { out, sizes });
         }
         let mut output = take(&mut self.output);
         output.resize(out.len(), Default::default());
-        let dense = Dense { out: &mut output, sizes, unscaled: None };
+        let dense = Dense { out: &mut output, sizes };
         let vacuous = self.write(start, count, dense)?;
         for (out, &p) in out.iter_mut().zip(&output) {
             *out = E::narrow(p);
@@ -132,7 +130,6 @@ impl<F: Float, S: Sink<F>> Task<F> for Write<'_, F, S> {
             let next = if classes < LONG { &[] } else { &rows[(i + 1) * classes..] };
             sink.put(Row { logits: row, next, rate }, selection.kept, scratch, loops);
         }
-        sink.finish(loops);
         Ok(vacuous)
     }
 }
@@ -158,9 +155,6 @@ trait Sink<F: Float> {
         scratch: &mut Scratch<F>,
         loops: impl Loops<F>,
     );
-
-    /// There are no more rows.
-    fn finish(&mut self, loops: impl Loops<F>);
 }
 
 /// Distributions with their zeros, and support sizes.
@@ -169,8 +163,6 @@ struct Dense<'a, F> {
     out: &'a mut [F],
     /// What is left to write, or empty if sizes are not wanted.
     sizes: &'a mut [u32],
-    /// The row before, and the sum of its exponentials.
-    unscaled: Option<(&'a mut [F], f64)>,
 }
 
 impl<F: Float> Sink<F> for Dense<'_, F> {
@@ -190,14 +182,12 @@ impl<F: Float> Sink<F> for Dense<'_, F> {
         let classes = row.logits.len();
         if let Some(size) = self.sizes.split_off_first_mut() {
             *size = match kept {
-                Kept::All { .. } => classes as u32,
                 Kept::Above(cut) => loops.count_above(row.logits, cut.threshold) as u32,
                 Kept::Listed(count) => count as u32,
             };
         }
         let Some(out) = self.out.split_off_mut(..classes) else { return };
         let cut = match kept {
-            Kept::All { max } => Cut { threshold: F::NEG_INFINITY, max },
             Kept::Above(cut) => cut,
             Kept::Listed(count) => {
                 out.fill(F::default());
@@ -207,20 +197,8 @@ impl<F: Float> Sink<F> for Dense<'_, F> {
                 return;
             }
         };
-        self.finish(loops);
         let sum = loops.exp_above(row.logits, out, cut, row.rate);
-        if classes < LONG {
-            self.unscaled = Some((out, sum));
-        } else {
-            loops.scale(out, 1.0 / sum, row.next);
-        }
-    }
-
-    #[inline(always)]
-    fn finish(&mut self, loops: impl Loops<F>) {
-        if let Some((out, sum)) = self.unscaled.take() {
-            loops.scale(out, 1.0 / sum, &[]);
-        }
+        loops.scale(out, 1.0 / sum, row.next);
     }
 }
 
@@ -256,13 +234,6 @@ impl<F: Float> Sink<F> for Csr<'_, F> {
         let columns = &mut self.rows.entries.columns[self.filled..];
         let values = &mut self.rows.entries.values[self.filled..];
         let (count, sum) = match kept {
-            Kept::All { max } => {
-                let (count, cut) = (logits.len(), Cut { threshold: F::NEG_INFINITY, max });
-                for (column, class) in columns[..count].iter_mut().zip(0..) {
-                    *column = class;
-                }
-                (count, loops.exp_above(logits, &mut values[..count], cut, rate))
-            }
             Kept::Above(cut) => {
                 let entries = Entries { columns, values: &mut *values };
                 loops.pack_exp(logits, cut, rate, &mut scratch.staging, entries)
@@ -280,7 +251,4 @@ impl<F: Float> Sink<F> for Csr<'_, F> {
         self.filled += count;
         self.rows.ends.push(self.rows.base + self.filled as i64);
     }
-
-    #[inline(always)]
-    fn finish(&mut self, _: impl Loops<F>) {}
 }

@@ -67,6 +67,8 @@ fn choice() -> impl Strategy<Value = Choice> {
         parameter().prop_map(|p| Choice::TopP { p }),
         parameter().prop_map(|p| Choice::MinP { p }),
         parameter().prop_map(|n| Choice::TopNSigma { n }),
+        parameter().prop_map(|p| Choice::MinProbability { p }),
+        parameter().prop_map(|w| Choice::MinEvidence { w }),
     ]
 }
 

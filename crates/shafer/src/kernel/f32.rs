@@ -1,18 +1,11 @@
 //! Vector loops over `f32` rows.
 
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{
-    _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEG_INF, _mm_cvt_roundsd_ss, _mm_cvtss_f32, _mm_set_sd,
-    _mm_setzero_ps,
-};
-
 use fearless_simd::{Level, dispatch, prelude::*};
 
 use super::exp::{General, Plain, Term};
 use super::prefetch::{self, DISTANCE};
 use super::{
-    Above, Cut, Entries, Float, Loops, Max, Rate, Scan, ShortRows, Staging, Task, TileOutput, pack,
-    tile,
+    Above, Cut, Entries, Float, Loops, Rate, Scan, ShortRows, Staging, Task, TileOutput, pack, tile,
 };
 
 /// This many vectors of terms are added in `f32` before their sum is added in `f64`: the sum of
@@ -53,24 +46,13 @@ fn from_order(order: i32) -> f32 {
     f32::from_bits(order.unsigned_abs() | sign)
 }
 
-#[cfg(target_arch = "x86_64")]
-fearless_simd::kernel!(
-    /// As [`Float::floor_from`], in one instruction.
-    #[inline(always)]
-    fn floor(avx512: Avx512, value: f64) -> f32 {
-        const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-        let value = _mm_set_sd(value);
-        _mm_cvtss_f32(_mm_cvt_roundsd_ss::<DOWN>(_mm_setzero_ps(), value))
-    }
-);
-
 /// The loops for the instruction set `S`.
 #[derive(Clone, Copy)]
 struct Vectors<S>(S);
 
 impl<S: Simd> Loops<f32> for Vectors<S> {
     #[inline(always)]
-    fn scan(self, row: &[f32]) -> Scan<f32> {
+    fn scan<const SUM: bool>(self, row: &[f32]) -> Scan<f32> {
         let (simd, lanes) = (self.0, S::f32s::LEN);
         let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
         // Independent accumulators, because the latency of an addition is four cycles.
@@ -78,7 +60,7 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         let mut quads = row.chunks_exact(4 * lanes);
         for quad in &mut quads {
             for i in 0..4 {
-                prefetch::read_level_2(&quad[i * lanes..], DISTANCE);
+                prefetch::read(&quad[i * lanes..], DISTANCE);
                 let x = S::f32s::from_slice(simd, &quad[i * lanes..][..lanes]);
                 max[i] = max[i].max(x);
                 let (low, high) = x.widen();
@@ -104,49 +86,6 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         }
         // The sum of less than 2^32 finite f32 cannot overflow an f64.
         Scan { max, sum: sum.into(), finite: sum.is_finite() }
-    }
-
-    #[inline(always)]
-    fn max(self, row: &[f32]) -> Max<f32> {
-        let (simd, lanes) = (self.0, S::f32s::LEN);
-        let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
-        // Only there to carry a NaN or an infinity to the end.
-        let mut sum = [S::f32s::simd_from(simd, 0.0); 4];
-        let mut quads = row.chunks_exact(4 * lanes);
-        for quad in &mut quads {
-            for i in 0..4 {
-                prefetch::read_level_2(&quad[i * lanes..], DISTANCE);
-                let x = S::f32s::from_slice(simd, &quad[i * lanes..][..lanes]);
-                max[i] = max[i].max(x);
-                sum[i] += x;
-            }
-        }
-        let mut max = max[0].max(max[1]).max(max[2].max(max[3]));
-        let mut sum = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        let mut vectors = quads.remainder().chunks_exact(lanes);
-        for vector in &mut vectors {
-            let x = S::f32s::from_slice(simd, vector);
-            max = max.max(x);
-            sum += x;
-        }
-        let mut max = max.reduce_max();
-        let mut sum = sum.reduce_sum();
-        for &x in vectors.remainder() {
-            max = max.max(x);
-            sum += x;
-        }
-        Max { max, finite: sum.is_finite() }
-    }
-
-    #[inline(always)]
-    fn below_infinity(self, row: &[f32]) -> bool {
-        let infinity = S::f32s::simd_from(self.0, f32::INFINITY);
-        let mut all = S::mask32s::splat(self.0, true);
-        let mut vectors = row.chunks_exact(S::f32s::LEN);
-        for vector in &mut vectors {
-            all &= S::f32s::from_slice(self.0, vector).simd_lt(infinity);
-        }
-        all.all_true() && vectors.remainder().iter().all(|&x| x < f32::INFINITY)
     }
 
     #[inline(always)]
@@ -177,46 +116,8 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     }
 
     #[inline(always)]
-    fn squares(self, row: &[f32], centre: f64) -> f64 {
-        let (simd, lanes) = (self.0, S::f32s::LEN);
-        let middle = S::f64s::simd_from(simd, centre);
-        let lowest = S::f64s::simd_from(simd, f64::NEG_INFINITY);
-        let zero = S::f64s::simd_from(simd, 0.0);
-        let mut sum = [zero; 2];
-        let mut vectors = row.chunks_exact(lanes);
-        for vector in &mut vectors {
-            let (low, high) = S::f32s::from_slice(simd, vector).widen();
-            for (sum, x) in sum.iter_mut().zip([low, high]) {
-                let deviation = x.simd_gt(lowest).select(x - middle, zero);
-                *sum += deviation * deviation;
-            }
-        }
-        let rest = vectors.remainder().iter().filter(|&&x| x > f32::NEG_INFINITY);
-        let rest: f64 = rest.map(|&x| (f64::from(x) - centre).powi(2)).sum();
-        (sum[0] + sum[1]).reduce_sum() + rest
-    }
-
-    #[inline(always)]
     fn mean_floor(self, Above { sum, count }: Above) -> f32 {
-        let mean = sum.rounded() / count as f64;
-        #[cfg(target_arch = "x86_64")]
-        if let Some(avx512) = self.0.level().as_avx512() {
-            return floor(avx512, mean);
-        }
-        f32::floor_from(mean)
-    }
-
-    #[inline(always)]
-    fn count_above(self, row: &[f32], threshold: f32) -> usize {
-        let bound = S::f32s::simd_from(self.0, threshold);
-        let mut count = 0;
-        let mut vectors = row.chunks_exact(S::f32s::LEN);
-        for vector in &mut vectors {
-            prefetch::read(vector, DISTANCE);
-            let above = S::f32s::from_slice(self.0, vector).simd_gt(bound);
-            count += above.to_bitmask().count_ones() as usize;
-        }
-        count + vectors.remainder().iter().filter(|&&x| x > threshold).count()
+        f32::floor_from(sum.rounded() / count as f64)
     }
 
     #[inline(always)]
@@ -225,15 +126,6 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
             exp_above::<S, Plain<S>>(self.0, row, out, cut, rate)
         } else {
             exp_above::<S, General<S>>(self.0, row, out, cut, rate)
-        }
-    }
-
-    #[inline(always)]
-    fn exp_all(self, values: &mut [f32], count: usize, max: f32, rate: Rate) -> f64 {
-        if rate.is_plain(max) {
-            exp_all::<S, Plain<S>>(self.0, values, count, max, rate)
-        } else {
-            exp_all::<S, General<S>>(self.0, values, count, max, rate)
         }
     }
 
@@ -279,21 +171,6 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         for x in vectors.into_remainder() {
             *x *= factor;
         }
-    }
-
-    #[inline(always)]
-    fn group_maxima(self, row: &[f32], maxima: &mut Vec<f32>) {
-        let lanes = S::f32s::LEN;
-        let mut groups = row.chunks_exact(8 * lanes);
-        for group in &mut groups {
-            let mut max = S::f32s::from_slice(self.0, &group[..lanes]);
-            for vector in group[lanes..].chunks_exact(lanes) {
-                max = max.max(S::f32s::from_slice(self.0, vector));
-            }
-            maxima.extend_from_slice(max.as_slice());
-        }
-        let tail = groups.remainder();
-        maxima.extend(tail.chunks(8).map(|group| group.iter().copied().fold(group[0], f32::max)));
     }
 
     #[inline(always)]
@@ -354,34 +231,6 @@ fn exp_above<S: Simd, T: Term<S>>(
             e
         };
         add::<S>(&mut total, e);
-    }
-    (total[0] + total[1]).reduce_sum()
-}
-
-#[inline(always)]
-fn exp_all<S: Simd, T: Term<S>>(
-    simd: S,
-    values: &mut [f32],
-    count: usize,
-    max: f32,
-    rate: Rate,
-) -> f64 {
-    let lanes = S::f32s::LEN;
-    let bound = S::f32s::simd_from(simd, rate.underflow(max));
-    let term = T::new(simd, S::f32s::simd_from(simd, max), rate);
-    let mut total = [S::f64s::simd_from(simd, 0.0); 2];
-    // Padded to whole vectors with -inf, whose exponential is 0.
-    S::f32s::simd_from(simd, f32::NEG_INFINITY).store_slice(&mut values[count..count + lanes]);
-    let values = &mut values[..count.next_multiple_of(lanes)];
-    for block in values.chunks_mut(SUMMANDS * lanes) {
-        let mut sum = S::f32s::simd_from(simd, 0.0);
-        for vector in block.chunks_exact_mut(lanes) {
-            let x = S::f32s::from_slice(simd, vector);
-            let e = term.of_kept(simd, x, x.simd_gt(bound));
-            sum += e;
-            e.store_slice(vector);
-        }
-        add::<S>(&mut total, sum);
     }
     (total[0] + total[1]).reduce_sum()
 }

@@ -1,8 +1,6 @@
 //! Plain loops over `f64` rows.
 
-use super::{
-    Above, Cut, Entries, Float, Loops, Max, Rate, Scan, ShortRows, Staging, Task, TileOutput,
-};
+use super::{Above, Cut, Entries, Float, Loops, Rate, Scan, ShortRows, Staging, Task, TileOutput};
 use crate::numerics::Sum;
 
 impl Float for f64 {
@@ -27,18 +25,10 @@ impl Float for f64 {
 struct Scalars;
 
 impl Loops<f64> for Scalars {
-    fn scan(self, row: &[f64]) -> Scan<f64> {
-        let Max { max, finite } = self.max(row);
-        Scan { max, sum: row.iter().copied().collect(), finite }
-    }
-
-    fn max(self, row: &[f64]) -> Max<f64> {
+    fn scan<const SUM: bool>(self, row: &[f64]) -> Scan<f64> {
         let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Max { max, finite: row.iter().all(|x| x.is_finite()) }
-    }
-
-    fn below_infinity(self, row: &[f64]) -> bool {
-        row.iter().all(|&x| x < f64::INFINITY)
+        let sum = if SUM { row.iter().copied().collect() } else { Sum::default() };
+        Scan { max, sum, finite: row.iter().all(|x| x.is_finite()) }
     }
 
     fn weight_above(self, keys: &[f64], weights: &[f64], threshold: f64) -> Above {
@@ -53,17 +43,8 @@ impl Loops<f64> for Scalars {
         Above { sum, count }
     }
 
-    fn squares(self, row: &[f64], centre: f64) -> f64 {
-        let unmasked = row.iter().filter(|&&x| x > f64::NEG_INFINITY);
-        unmasked.map(|&x| (x - centre) * (x - centre)).collect::<Sum>().value()
-    }
-
     fn mean_floor(self, Above { sum, count }: Above) -> f64 {
         sum.mean_floor(count)
-    }
-
-    fn count_above(self, row: &[f64], threshold: f64) -> usize {
-        row.iter().filter(|&&x| x > threshold).count()
     }
 
     fn exp_above(self, row: &[f64], out: &mut [f64], cut: Cut<f64>, rate: Rate) -> f64 {
@@ -72,15 +53,6 @@ impl Loops<f64> for Scalars {
         for (out, &x) in out.iter_mut().zip(row) {
             *out = if x > threshold { ((x - max) * rate.exact()).exp() } else { 0.0 };
             sum += *out;
-        }
-        sum
-    }
-
-    fn exp_all(self, values: &mut [f64], count: usize, max: f64, rate: Rate) -> f64 {
-        let mut sum = 0.0;
-        for x in &mut values[..count] {
-            *x = ((*x - max) * rate.exact()).exp();
-            sum += *x;
         }
         sum
     }
@@ -107,17 +79,18 @@ impl Loops<f64> for Scalars {
     ) -> (usize, f64) {
         let entries = Entries { columns, values: &mut *values };
         let count = self.pack(row, cut.threshold, staging, entries);
-        (count, self.exp_all(values, count, cut.max, rate))
+        let mut sum = 0.0;
+        for x in &mut values[..count] {
+            *x = ((*x - cut.max) * rate.exact()).exp();
+            sum += *x;
+        }
+        (count, sum)
     }
 
     fn scale(self, values: &mut [f64], factor: f64, _: &[f64]) {
         for x in values {
             *x *= factor;
         }
-    }
-
-    fn group_maxima(self, row: &[f64], maxima: &mut Vec<f64>) {
-        maxima.extend(row.chunks(8).map(|group| group.iter().copied().fold(group[0], f64::max)));
     }
 
     fn tile(self, _: ShortRows<'_, f64>, _: TileOutput<'_, f64>) -> Option<usize> {

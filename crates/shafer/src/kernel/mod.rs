@@ -49,20 +49,23 @@ pub trait Task<F: Float> {
     type Output;
 
     /// Must be inlined, with everything on the way to a loop: only then are the loops compiled for
-    /// the instruction set of the task.
+    /// the instruction set of the task. Closures with vectors in them are passed as arguments with
+    /// `#[inline(always)]`, and never to `array::map` or iterator adapters: these are compiled
+    /// without the instruction set, and each operation on vectors becomes a call.
     fn run(self, loops: impl Loops<F>) -> Self::Output;
 }
 
 /// The loops over a row, for one instruction set.
 pub trait Loops<F: Float>: Copy {
-    /// Maximum and sum.
-    fn scan(self, row: &[F]) -> Scan<F>;
-
-    /// Maximum only.
-    fn max(self, row: &[F]) -> Max<F>;
+    /// Maximum and, if `SUM`, sum.
+    fn scan<const SUM: bool>(self, row: &[F]) -> Scan<F>;
 
     /// Whether every value is less than `+inf`; false for NaN.
-    fn below_infinity(self, row: &[F]) -> bool;
+    #[inline(always)]
+    fn below_infinity(self, row: &[F]) -> bool {
+        // No early exit, so that the compiler vectorises it.
+        row.iter().fold(true, |all, x| all & (x.to_f64() < f64::INFINITY))
+    }
 
     /// Sum and number of the values above `threshold`. The values are below `+inf`.
     #[inline(always)]
@@ -74,21 +77,30 @@ pub trait Loops<F: Float>: Copy {
     fn weight_above(self, keys: &[F], weights: &[F], threshold: F) -> Above;
 
     /// The sum of `(x - centre)^2` over the values that are not `-inf`.
-    fn squares(self, row: &[F], centre: f64) -> f64;
+    #[inline(always)]
+    fn squares(self, row: &[F], centre: f64) -> f64 {
+        let mut sums = [0.0; MAX_LANES];
+        for chunk in row.chunks(MAX_LANES) {
+            for (sum, &x) in sums.iter_mut().zip(chunk) {
+                let deviation = if x > F::NEG_INFINITY { x.to_f64() - centre } else { 0.0 };
+                *sum += deviation * deviation;
+            }
+        }
+        sums.iter().sum()
+    }
 
     /// The largest value that is not greater than the mean of values with a finite sum.
     fn mean_floor(self, values: Above) -> F;
 
     /// The number of values above `threshold`.
-    fn count_above(self, row: &[F], threshold: F) -> usize;
+    #[inline(always)]
+    fn count_above(self, row: &[F], threshold: F) -> usize {
+        row.iter().map(|&x| u32::from(x > threshold)).sum::<u32>() as usize
+    }
 
     /// Writes `exp(x / T)`, up to a factor common to the row, for the values above the threshold
     /// and 0 for the others; returns the sum.
     fn exp_above(self, row: &[F], out: &mut [F], cut: Cut<F>, rate: Rate) -> f64;
-
-    /// As [`Self::exp_above`] for the first `count` values, all of them, in place. [`SLACK`] more
-    /// values must follow, which may be overwritten.
-    fn exp_all(self, values: &mut [F], count: usize, max: F, rate: Rate) -> f64;
 
     /// Writes the values above `threshold` and their columns to the front of the two buffers and
     /// returns their number. The buffers need room for them and [`SLACK`] more, which may be
@@ -111,7 +123,18 @@ pub trait Loops<F: Float>: Copy {
 
     /// Appends to `maxima` the largest value of each of several groups that partition the row:
     /// about an eighth as many as there are values.
-    fn group_maxima(self, row: &[F], maxima: &mut Vec<F>);
+    #[inline(always)]
+    fn group_maxima(self, row: &[F], maxima: &mut Vec<F>) {
+        for chunk in row.chunks(8 * MAX_LANES) {
+            let mut max = [F::NEG_INFINITY; MAX_LANES];
+            for part in chunk.chunks(MAX_LANES) {
+                for (max, &x) in max.iter_mut().zip(part) {
+                    *max = if x > *max { x } else { *max };
+                }
+            }
+            maxima.extend_from_slice(&max[..chunk.len().min(MAX_LANES)]);
+        }
+    }
 
     /// The distributions of short rows; the number of vacuous ones. `None` if this type has no such
     /// path or if a row is invalid: the general path then says which.
@@ -123,6 +146,10 @@ const MAX_LANES: usize = 16;
 
 /// How many values past the end of a result vectors may overwrite.
 pub(crate) const SLACK: usize = MAX_LANES;
+
+/// How much of the magnitude of a row a mean in double precision may be off by, with room to spare.
+/// What lies this close to a threshold that is measured from the mean counts as equal to it.
+pub(crate) const ROUNDING: f64 = 1.0 / (1_u64 << 36) as f64;
 
 /// Buffers of equal length for columns and values.
 #[derive(Debug)]
@@ -145,14 +172,6 @@ pub struct Scan<F> {
     pub(crate) max: F,
     pub(crate) sum: Sum,
     /// Whether every value is finite; `max` and `sum` mean nothing otherwise.
-    pub(crate) finite: bool,
-}
-
-/// The largest value of a row.
-#[derive(Clone, Copy, Debug)]
-pub struct Max<F> {
-    pub(crate) max: F,
-    /// False if some value may not be finite.
     pub(crate) finite: bool,
 }
 

@@ -16,16 +16,6 @@ pub(super) fn read<T>(slice: &[T], offset: usize) {
     let _ = (slice, offset);
 }
 
-/// As [`read`], but only into the second-level cache: for sequential reads, which the hardware
-/// brings into the first level itself.
-#[inline(always)]
-pub(super) fn read_level_2<T>(slice: &[T], offset: usize) {
-    #[cfg(target_arch = "x86_64")]
-    hint::<{ std::arch::x86_64::_MM_HINT_T1 }, T>(slice, offset);
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, offset);
-}
-
 /// Prefetches element `offset` of `slice`, which may lie beyond its end, for a write.
 #[inline(always)]
 pub(super) fn write<T>(slice: &[T], offset: usize) {

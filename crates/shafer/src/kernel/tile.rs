@@ -6,7 +6,7 @@ use super::exp::{FAR, General, Plain, Term};
 use super::prefetch::{self, DISTANCE};
 #[cfg(target_arch = "x86_64")]
 use super::tile_pack;
-use super::{Entries, MAX_LANES, Rate, SLACK, tile_project};
+use super::{Entries, MAX_LANES, ROUNDING, Rate, SLACK, tile_project};
 use crate::csr::Rows;
 
 /// The longest row that this path takes.
@@ -19,6 +19,8 @@ pub(crate) enum TileRule {
     All,
     /// Softmax over those above the mean, again and again among those that are left.
     AboveMean { rounds: usize },
+    /// Softmax over those at least this far above the mean, and the maximum.
+    FromMean { distance: f64 },
     /// Softmax over those at most this far below the maximum.
     NearMax { distance: f64 },
     /// Softmax over those at most this many standard deviations below the maximum.
@@ -80,9 +82,6 @@ pub(super) const BITS: [u32; TILE_CLASSES] = {
 /// Elements of a cache line.
 const LINE: usize = 16;
 
-/// Marks what is dropped: survivors can be 0 too, if their probability underflows.
-const DROPPED: f32 = -1.0;
-
 /// Distributions and support sizes.
 #[inline(always)]
 pub(super) fn dense<S: Simd>(
@@ -97,24 +96,29 @@ pub(super) fn dense<S: Simd>(
     let reach = reach::<S>(classes);
     let mut start = 0;
     let mut sizes = sizes.iter_mut();
-    tiles(simd, rows, 0.0, |tile, Lanes { scale, kept }, rows| {
-        for (size, bits) in sizes.by_ref().take(rows).zip(kept.as_slice()) {
-            *size = bits.count_ones();
-        }
-        let Some(out) = out.get_mut(start..).filter(|out| !out.is_empty()) else { return };
-        for line in (0..size).step_by(LINE) {
-            prefetch::write(out, DISTANCE + line);
-        }
-        // The last tile goes through a buffer: its vectors would reach past the end.
-        if out.len() >= reach {
-            to_rows(simd, tile, scale, classes, out);
-        } else {
-            to_rows(simd, tile, scale, classes, packed);
-            let rest = out.len().min(size);
-            out[..rest].copy_from_slice(&packed[..rest]);
-        }
-        start += size;
-    })
+    tiles(
+        simd,
+        rows,
+        #[inline(always)]
+        |tile, Lanes { scale, kept }, rows| {
+            for (size, bits) in sizes.by_ref().take(rows).zip(kept.as_slice()) {
+                *size = bits.count_ones();
+            }
+            let Some(out) = out.get_mut(start..).filter(|out| !out.is_empty()) else { return };
+            for line in (0..size).step_by(LINE) {
+                prefetch::write(out, DISTANCE + line);
+            }
+            // The last tile goes through a buffer: its vectors would reach past the end.
+            if out.len() >= reach {
+                to_rows(simd, tile, scale, classes, classes, out);
+            } else {
+                to_rows(simd, tile, scale, classes, classes, packed);
+                let rest = out.len().min(size);
+                out[..rest].copy_from_slice(&packed[..rest]);
+            }
+            start += size;
+        },
+    )
 }
 
 /// How far the vectors of a tile reach.
@@ -139,57 +143,39 @@ pub(super) fn csr<S: Simd>(
     }
     let lanes = S::f32s::LEN;
     let Rows { ends, base, entries: Entries { columns, values } } = output;
-    let size = classes * lanes;
-    // The column of each value of a tile. Only where there is a row, so that one row alone does not
-    // wait for the others.
-    let mut column = [0; TILE_CLASSES * MAX_LANES];
-    for row in column.chunks_exact_mut(classes).take((rows.rows.len() / classes).min(lanes)) {
-        for (to, class) in row.iter_mut().zip(0..) {
-            *to = class;
-        }
-    }
-    let column = &column[..size];
     let Buffer(packed) = &mut Buffer::new();
+    // Rows begin at whole vectors, so that each load is of one store, which the processor forwards.
+    let stride = classes.next_multiple_of(lanes);
+    let lane = S::u32s::from_fn(simd, |lane| lane as u32);
     let mut end = 0;
-    let mut row_end = base;
-    tiles(simd, rows, DROPPED, |tile, Lanes { scale, kept }, rows| {
-        to_rows(simd, tile, scale, classes, packed);
-        packed[classes * rows..size].fill(DROPPED);
-        let mut bits = [0; MAX_LANES];
-        kept.store_slice(&mut bits[..lanes]);
-        ends.extend(bits[..rows].iter().map(|bits| {
-            row_end += i64::from(bits.count_ones());
-            row_end
-        }));
-        end += put(simd, &packed[..size], column, &mut values[end..], &mut columns[end..]);
-    })
-}
-
-/// Writes what is kept of a tile, and its columns; the number of it.
-#[inline(always)]
-fn put<S: Simd>(
-    simd: S,
-    tile: &[f32],
-    column: &[u32],
-    values: &mut [f32],
-    columns: &mut [u32],
-) -> usize {
-    let lanes = S::f32s::LEN;
-    let mut n = 0;
-    for (x, column) in tile.chunks_exact(lanes).zip(column.chunks_exact(lanes)) {
-        let x = S::f32s::from_slice(simd, x);
-        let keep = x.simd_ge(0.0);
-        // The lanes past the last survivor are overwritten by what comes next.
-        x.compress(keep).store_slice(&mut values[n..n + lanes]);
-        let column = S::u32s::from_slice(simd, column);
-        column.compress(keep).store_slice(&mut columns[n..n + lanes]);
-        n += keep.to_bitmask().count_ones() as usize;
-    }
-    for line in (0..n).step_by(LINE) {
-        prefetch::write(values, DISTANCE + line);
-        prefetch::write(columns, DISTANCE + line);
-    }
-    n
+    tiles(
+        simd,
+        rows,
+        #[inline(always)]
+        |tile, Lanes { scale, kept }, rows| {
+            to_rows(simd, tile, scale, classes, stride, packed);
+            let start = end;
+            let mut bits = [0; MAX_LANES];
+            kept.store_slice(&mut bits[..lanes]);
+            for (row, bits) in packed.chunks_exact(stride).zip(bits).take(rows) {
+                for (vector, first) in row.chunks_exact(lanes).zip((0..).step_by(lanes)) {
+                    let bits = u64::from(bits >> first) & ((1 << lanes) - 1);
+                    let keep = S::mask32s::from_bitmask(simd, bits);
+                    // The lanes past the last kept class are overwritten by what comes next.
+                    let value = S::f32s::from_slice(simd, vector).compress(keep);
+                    value.store_slice(&mut values[end..end + lanes]);
+                    let column = (lane + first as u32).compress(keep);
+                    column.store_slice(&mut columns[end..end + lanes]);
+                    end += bits.count_ones() as usize;
+                }
+                ends.push(base + end as i64);
+            }
+            for line in (start..end).step_by(LINE) {
+                prefetch::write(values, DISTANCE + line);
+                prefetch::write(columns, DISTANCE + line);
+            }
+        },
+    )
 }
 
 /// Transforms as many rows at a time as there are lanes and passes each tile on with the number of its rows.
@@ -198,7 +184,6 @@ fn put<S: Simd>(
 pub(super) fn tiles<S: Simd>(
     simd: S,
     ShortRows { rows, classes, rule, rate }: ShortRows<'_, f32>,
-    dropped: f32,
     mut finish: impl FnMut(&Values, Lanes<S>, usize),
 ) -> Option<usize> {
     let lanes = S::f32s::LEN;
@@ -221,7 +206,7 @@ pub(super) fn tiles<S: Simd>(
             packed[..rows.len()].copy_from_slice(rows);
             to_lanes(simd, packed, classes, tile);
         }
-        let (equal, found) = lanewise(simd, rule, &mut tile[..classes * lanes], rate, dropped)?;
+        let (equal, found) = lanewise(simd, rule, &mut tile[..classes * lanes], rate)?;
         vacuous += (equal & ((1 << count) - 1)).count_ones() as usize;
         finish(tile, found, count);
     }
@@ -247,9 +232,16 @@ fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Values)
     }
 }
 
-/// The inverse of [`to_lanes`], each lane times its factor.
+/// To `packed[row * stride + class]` from `tile[class * lanes + row]`, each lane times its factor.
 #[inline(always)]
-fn to_rows<S: Simd>(simd: S, tile: &Values, scale: S::f32s, classes: usize, packed: &mut [f32]) {
+fn to_rows<S: Simd>(
+    simd: S,
+    tile: &Values,
+    scale: S::f32s,
+    classes: usize,
+    stride: usize,
+    packed: &mut [f32],
+) {
     let lanes = S::f32s::LEN;
     let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
     // Vectors reach past the ends of rows into the first classes of the next, so those come last.
@@ -261,7 +253,7 @@ fn to_rows<S: Simd>(simd: S, tile: &Values, scale: S::f32s, classes: usize, pack
         }
         transpose(&mut square);
         for (row, vector) in square[..lanes].iter().enumerate() {
-            vector.store_slice(&mut packed[row * classes + first..][..lanes]);
+            vector.store_slice(&mut packed[row * stride + first..][..lanes]);
         }
     }
 }
@@ -287,7 +279,6 @@ fn lanewise<S: Simd>(
     rule: TileRule,
     tile: &mut [f32],
     rate: Rate,
-    dropped: f32,
 ) -> Option<(u64, Lanes<S>)> {
     let lanes = S::f32s::LEN;
     let splat = |value: f32| S::f32s::simd_from(simd, value);
@@ -310,18 +301,7 @@ fn lanewise<S: Simd>(
         TileRule::All => {}
         TileRule::AboveMean { rounds } => {
             for round in 0..rounds {
-                let mut sum = [S::f64s::simd_from(simd, 0.0); 2];
-                let mut count = zero;
-                for x in tile.chunks_exact(lanes) {
-                    let x = S::f32s::from_slice(simd, x);
-                    let above = x.simd_gt(threshold);
-                    let (low, high) = above.select(x, zero).widen();
-                    sum[0] += low;
-                    sum[1] += high;
-                    count += above.select(one, zero);
-                }
-                let (low, high) = count.widen();
-                let mean = [sum[0] / low, sum[1] / high];
+                let (mean, count) = mean_above(simd, tile, threshold);
                 let next = floor(simd, mean);
                 // In f64, the mean of 32 unequal f32 is less than their maximum.
                 let equal = next.simd_ge(max);
@@ -334,6 +314,18 @@ fn lanewise<S: Simd>(
                 }
             }
         }
+        TileRule::FromMean { distance } => {
+            let (mean, count) = mean_above(simd, tile, threshold);
+            let equal = floor(simd, mean).simd_ge(max);
+            vacuous = (equal & count.simd_gt(one)).to_bitmask();
+            let (low, high) = max.abs().widen();
+            let slack = |mean: S::f64s, max: S::f64s| (mean.abs() + max) * ROUNDING;
+            let bound = [
+                mean[0] + distance - slack(mean[0], low),
+                mean[1] + distance - slack(mean[1], high),
+            ];
+            threshold = below(simd, bound).min(next_down(simd, max));
+        }
         TileRule::NearMax { distance } => {
             let (low, high) = max.widen();
             threshold = below(simd, [low - distance, high - distance]);
@@ -344,7 +336,7 @@ fn lanewise<S: Simd>(
             threshold = below(simd, [low_max - low * n, high_max - high * n]);
         }
         TileRule::Project(projection) => {
-            let kept = tile_project::solve(simd, projection, tile, max, dropped);
+            let kept = tile_project::solve(simd, projection, tile, max);
             return Some((0, Lanes { scale: one, kept }));
         }
     }
@@ -354,17 +346,34 @@ fn lanewise<S: Simd>(
         let far = !max.max(-max).simd_lt(FAR);
         let shift = far.select(max, zero);
         let term = Plain::new(simd, max - shift, rate);
-        exp_above(simd, term, tile, shift, max, threshold, rate, dropped)
+        exp_above(simd, term, tile, shift, max, threshold, rate)
     } else {
         let term = General::new(simd, max, rate);
-        exp_above(simd, term, tile, zero, max, threshold, rate, dropped)
+        exp_above(simd, term, tile, zero, max, threshold, rate)
     };
     Some((vacuous, lanes))
 }
 
+/// Mean and number of the values above the threshold, in each lane.
+#[inline(always)]
+fn mean_above<S: Simd>(simd: S, tile: &[f32], threshold: S::f32s) -> ([S::f64s; 2], S::f32s) {
+    let (zero, one) = (S::f32s::simd_from(simd, 0.0), S::f32s::simd_from(simd, 1.0));
+    let mut sum = [S::f64s::simd_from(simd, 0.0); 2];
+    let mut count = zero;
+    for x in tile.chunks_exact(S::f32s::LEN) {
+        let x = S::f32s::from_slice(simd, x);
+        let above = x.simd_gt(threshold);
+        let (low, high) = above.select(x, zero).widen();
+        sum[0] += low;
+        sum[1] += high;
+        count += above.select(one, zero);
+    }
+    let (low, high) = count.widen();
+    ([sum[0] / low, sum[1] / high], count)
+}
+
 /// The exponentials of what lies above the threshold, in each lane.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "the second half of `lanewise`, for two types")]
 fn exp_above<S: Simd>(
     simd: S,
     term: impl Term<S>,
@@ -373,7 +382,6 @@ fn exp_above<S: Simd>(
     max: S::f32s,
     threshold: S::f32s,
     rate: Rate,
-    dropped: f32,
 ) -> Lanes<S> {
     let lanes = S::f32s::LEN;
     let underflow = (max - rate.reach()).min(next_down(simd, max));
@@ -386,8 +394,6 @@ fn exp_above<S: Simd>(
         let e = term.of_kept(simd, logit - shift, keep & logit.simd_gt(underflow));
         sum += e;
         kept |= keep.select(S::u32s::simd_from(simd, bit), zero);
-        // It is 0 already where it is not kept.
-        let e = if dropped == 0.0 { e } else { keep.select(e, S::f32s::simd_from(simd, dropped)) };
         e.store_slice(x);
     }
     Lanes { scale: S::f32s::simd_from(simd, 1.0) / sum, kept }
@@ -398,26 +404,24 @@ fn exp_above<S: Simd>(
 fn deviations<S: Simd>(simd: S, tile: &[f32]) -> [S::f64s; 2] {
     let lowest = S::f64s::simd_from(simd, f64::NEG_INFINITY);
     let (zero, one) = (S::f64s::simd_from(simd, 0.0), S::f64s::simd_from(simd, 1.0));
-    let halves = |x: &[f32]| {
-        let (low, high) = S::f32s::from_slice(simd, x).widen();
-        [low, high]
-    };
     let (mut sum, mut count, mut squares) = ([zero; 2], [zero; 2], [zero; 2]);
-    for x in tile.chunks_exact(S::f32s::LEN).map(halves) {
-        for half in 0..2 {
-            let unmasked = x[half].simd_gt(lowest);
-            sum[half] += unmasked.select(x[half], zero);
+    for x in tile.chunks_exact(S::f32s::LEN) {
+        let (low, high) = S::f32s::from_slice(simd, x).widen();
+        for (half, x) in [low, high].into_iter().enumerate() {
+            let unmasked = x.simd_gt(lowest);
+            sum[half] += unmasked.select(x, zero);
             count[half] += unmasked.select(one, zero);
         }
     }
-    for x in tile.chunks_exact(S::f32s::LEN).map(halves) {
-        for half in 0..2 {
-            let deviation = x[half] - sum[half] / count[half];
-            let deviation = x[half].simd_gt(lowest).select(deviation, zero);
+    let mean = [sum[0] / count[0], sum[1] / count[1]];
+    for x in tile.chunks_exact(S::f32s::LEN) {
+        let (low, high) = S::f32s::from_slice(simd, x).widen();
+        for (half, x) in [low, high].into_iter().enumerate() {
+            let deviation = x.simd_gt(lowest).select(x - mean[half], zero);
             squares[half] += deviation * deviation;
         }
     }
-    [0, 1].map(|half| (squares[half] / count[half]).sqrt())
+    [(squares[0] / count[0]).sqrt(), (squares[1] / count[1]).sqrt()]
 }
 
 /// The largest float in each lane that is not greater than the bound.

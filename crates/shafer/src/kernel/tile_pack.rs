@@ -47,21 +47,26 @@ pub(super) fn csr(
     let Rows { ends, base, entries: Entries { columns, values } } = output;
     let mut places = [0; _];
     let mut end = 0;
-    tiles(avx512, rows, 0.0, |tile, Lanes { scale, mut kept }, rows| {
-        if rows < ROWS {
-            let lane = u32x16::from_fn(avx512, |lane| lane as u32);
-            kept = lane.simd_lt(rows as u32).select(kept, u32x16::splat(avx512, 0));
-        }
-        let row_ends = row_ends(avx512, kept, base + end as i64).map(|end| end as i64);
-        if rows == ROWS {
-            // With a constant length, it is two stores.
-            ends.extend_from_slice(&row_ends);
-        } else {
-            ends.extend_from_slice(&row_ends[..rows]);
-        }
-        let (values, columns) = (&mut values[end..], &mut columns[end..]);
-        end += pick(avx512, tile, classes, Lanes { scale, kept }, &mut places, values, columns);
-    })
+    tiles(
+        avx512,
+        rows,
+        #[inline(always)]
+        |tile, Lanes { scale, mut kept }, rows| {
+            if rows < ROWS {
+                let lane = u32x16::from_fn(avx512, |lane| lane as u32);
+                kept = lane.simd_lt(rows as u32).select(kept, u32x16::splat(avx512, 0));
+            }
+            let row_ends = row_ends(avx512, kept, base + end as i64).map(|end| end as i64);
+            if rows == ROWS {
+                // With a constant length, it is two stores.
+                ends.extend_from_slice(&row_ends);
+            } else {
+                ends.extend_from_slice(&row_ends[..rows]);
+            }
+            let (values, columns) = (&mut values[end..], &mut columns[end..]);
+            end += pick(avx512, tile, classes, Lanes { scale, kept }, &mut places, values, columns);
+        },
+    )
 }
 
 fearless_simd::kernel!(

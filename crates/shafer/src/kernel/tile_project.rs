@@ -15,15 +15,13 @@ pub(crate) struct Projection {
     pub(crate) squared: bool,
 }
 
-/// Replaces the logits of a tile by probabilities, and by `dropped` where there is none; returns the
-/// kept classes as bits.
+/// Replaces the logits of a tile by probabilities; returns the kept classes as bits.
 #[inline(always)]
 pub(super) fn solve<S: Simd>(
     simd: S,
     Projection { slope, squared }: Projection,
     tile: &mut [f32],
     max: S::f32s,
-    dropped: f32,
 ) -> S::u32s {
     let lanes = S::f32s::LEN;
     let splat = |value: f64| S::f64s::simd_from(simd, value);
@@ -45,28 +43,31 @@ pub(super) fn solve<S: Simd>(
         }
     }
     let y = &y[..tile.len() / lanes];
-    let tau = [0, 1].map(|half| {
-        if squared { solve_squared(simd, y, half) } else { solve_linear(simd, y, half) }
-    });
-    let probability = |y: S::f64s, tau: S::f64s| {
-        let u = y - tau;
-        y.simd_gt(tau).select(if squared { u * u } else { u }, zero)
-    };
-    let mut sum = [zero; 2];
-    for y in y {
-        for half in 0..2 {
-            sum[half] += probability(y[half], tau[half]);
+    let (mut tau, mut sum) = ([zero; 2], [zero; 2]);
+    for half in 0..2 {
+        tau[half] =
+            if squared { solve_squared(simd, y, half) } else { solve_linear(simd, y, half) };
+        for y in y {
+            sum[half] += probability(simd, y[half] - tau[half], squared);
         }
     }
     let mut kept = S::u32s::simd_from(simd, 0);
     for ((y, x), bit) in y.iter().zip(tile.chunks_exact_mut(lanes)).zip(BITS) {
-        let p = [0, 1].map(|half| probability(y[half], tau[half]) / sum[half]);
+        let low = probability(simd, y[0] - tau[0], squared) / sum[0];
+        let high = probability(simd, y[1] - tau[1], squared) / sum[1];
         let keep = y[0].simd_gt(tau[0]).narrow(y[1].simd_gt(tau[1]));
-        let p = keep.select(p[0].narrow(p[1]), S::f32s::simd_from(simd, dropped));
+        let p = keep.select(low.narrow(high), S::f32s::simd_from(simd, 0.0));
         p.store_slice(x);
         kept |= keep.select(S::u32s::simd_from(simd, bit), S::u32s::simd_from(simd, 0));
     }
     kept
+}
+
+/// A class's probability, up to the common sum, where `u` is `y - tau`.
+#[inline(always)]
+fn probability<S: Simd>(simd: S, u: S::f64s, squared: bool) -> S::f64s {
+    let u = u.max(S::f64s::simd_from(simd, 0.0));
+    if squared { u * u } else { u }
 }
 
 /// `tau` with `sum max(0, y - tau) = 1`, by Michelot's method.
@@ -125,7 +126,7 @@ fn solve_squared<S: Simd>(simd: S, y: &[[S::f64s; 2]], half: usize) -> S::f64s {
         let inside = there.simd_gt(low) & there.simd_lt(high) & short;
         let next = inside.select(there, low + (high - low) / splat(2.0));
         step = next - tau;
-        done |= step.simd_eq(zero) | next.simd_le(low) | next.simd_ge(high);
+        done |= there.simd_eq(tau) | next.simd_le(low) | next.simd_ge(high);
         if done.all_true() {
             break;
         }

@@ -51,7 +51,7 @@ pub(super) fn select<F: Float>(
     row: &[F],
     loops: impl Loops<F>,
 ) -> Result<Selection<F>> {
-    let scan = loops.scan(row);
+    let scan = loops.scan::<true>(row);
     let (max, mut left) = if scan.finite {
         (scan.max, Above { sum: scan.sum, count: row.len() })
     } else {
@@ -83,7 +83,7 @@ pub(super) fn select<F: Float>(
 
 /// The mean of the values above `threshold`, whose sum and number are known, rounded down.
 #[inline(always)]
-fn mean<F: Float>(row: &[F], threshold: F, left: Above, loops: impl Loops<F>) -> F {
+pub(super) fn mean<F: Float>(row: &[F], threshold: F, left: Above, loops: impl Loops<F>) -> F {
     if !F::SUMS_OVERFLOW || left.sum.value().is_finite() {
         loops.mean_floor(left)
     } else {

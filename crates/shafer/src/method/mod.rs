@@ -2,7 +2,9 @@
 
 mod entmax;
 mod evidential;
+mod min_evidence;
 mod min_p;
+mod min_probability;
 pub(crate) mod project;
 mod rule;
 mod sparsegen;
@@ -11,7 +13,7 @@ mod top_k;
 mod top_n_sigma;
 mod top_p;
 
-pub(crate) use rule::{Kept, Rule, Scratch};
+pub(crate) use rule::{ALL_MASKED, FINITE, Kept, Rule, Scratch};
 
 use crate::csr::CsrRows;
 use crate::element::Element;
@@ -33,6 +35,8 @@ use crate::threads::Threads;
 /// | [`top_k`](Self::top_k) | `top-k:k=5` | the `k` largest logits |
 /// | [`top_p`](Self::top_p) | `top-p:p=0.9` | the fewest classes that cover probability `p` |
 /// | [`min_p`](Self::min_p) | `min-p:p=0.05` | classes at least `p` times as probable as the best |
+/// | [`min_probability`](Self::min_probability) | `min-probability:p=0.01` | classes with a probability of at least `p` |
+/// | [`min_evidence`](Self::min_evidence) | `min-evidence:w=0` | classes with a weight of evidence of at least `w` |
 /// | [`top_n_sigma`](Self::top_n_sigma) | `top-n-sigma:n=1` | logits within `n` standard deviations of the largest |
 ///
 /// A method is read from its text and printed as it; without a parameter the text stands for the
@@ -192,7 +196,7 @@ impl Method {
     /// The distributions of all rows in compressed sparse row form.
     ///
     /// The values are those of [`dense`](Self::dense), but for the last digits of `f32` rows of more
-    /// than 32 classes, whose sums are taken in another order.
+    /// than 32 classes and of min-probability, whose sums are taken in another order.
     ///
     /// ```
     /// use shafer::{Logits, Method, Threads};

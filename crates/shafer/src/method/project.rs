@@ -246,14 +246,13 @@ fn solve_power(y: &mut Vec<f64>, exponent: f64) -> f64 {
             break;
         }
         let newton = value / slope;
-        let inside = tau + newton > low && tau + newton < high;
-        let next = if inside && (2.0 * newton).abs() <= step.abs() {
-            tau + newton
-        } else {
-            low + (high - low) / 2.0
-        };
+        let there = tau + newton;
+        let inside = there > low && there < high && (2.0 * newton).abs() <= step.abs();
+        let next = if inside { there } else { low + (high - low) / 2.0 };
         step = next - tau;
-        if step == 0.0 || next <= low || next >= high {
+        // Below an exponent of 1 the slope can be infinite, so that a step of 0 is no convergence.
+        let converged = there == tau && exponent >= 1.0;
+        if converged || next <= low || next >= high {
             break;
         }
         tau = next;

@@ -3,9 +3,15 @@
 use std::num::NonZeroUsize;
 
 use super::project::Projection;
-use super::{evidential, min_p, top_k, top_n_sigma, top_p};
+use super::{evidential, min_evidence, min_p, min_probability, top_k, top_n_sigma, top_p};
 use crate::error::{Error, Result};
 use crate::kernel::{Cut, Entries, Float, Loops, Rate, SLACK, Staging, TileRule};
+
+/// The rule of every logit.
+pub(crate) const FINITE: &str = "must be finite, or -inf for a masked class";
+
+/// The rule of every row.
+pub(crate) const ALL_MASKED: &str = "every class is masked, but at least one must be left";
 
 /// The methods, with their parameters, which have been checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +25,8 @@ pub enum Rule {
     TopK { k: NonZeroUsize },
     TopP { p: f64 },
     MinP { p: f64 },
+    MinProbability { p: f64 },
+    MinEvidence { w: f64 },
     TopNSigma { n: f64 },
 }
 
@@ -33,8 +41,6 @@ pub(crate) struct Selection<F> {
 /// The classes that a row keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kept<F> {
-    /// All, with the exponentials of their logits as weights; no class is masked.
-    All { max: F },
     /// Those above a threshold, with the exponentials of their logits as weights.
     Above(Cut<F>),
     /// The first entries of the scratch memory: columns, and values as probabilities.
@@ -97,8 +103,12 @@ impl<F: Float> Scratch<F> {
         rate: Rate,
         loops: impl Loops<F>,
     ) -> Selection<F> {
-        let sum = loops.exp_all(&mut self.values, count, max, rate);
-        loops.scale(&mut self.values[..count], 1.0 / sum, &[]);
+        self.work.clear();
+        self.work.extend_from_slice(&self.values[..count]);
+        let values = &mut self.values[..count];
+        let sum =
+            loops.exp_above(&self.work, values, Cut { threshold: F::NEG_INFINITY, max }, rate);
+        loops.scale(values, 1.0 / sum, &[]);
         Selection::listed(count)
     }
 }
@@ -124,8 +134,11 @@ impl Rule {
             Rule::Softmax => Some(TileRule::All),
             Rule::Evidential { rounds } => Some(TileRule::AboveMean { rounds: rounds.get() }),
             Rule::MinP { p } => Some(TileRule::NearMax { distance: min_p::distance(p, rate) }),
+            Rule::MinEvidence { w } => {
+                Some(TileRule::FromMean { distance: min_evidence::distance(w, rate) })
+            }
             Rule::TopNSigma { n } => Some(TileRule::NearMaxDeviations { n }),
-            Rule::TopK { .. } | Rule::TopP { .. } => None,
+            Rule::TopK { .. } | Rule::TopP { .. } | Rule::MinProbability { .. } => None,
             Rule::Sparsemax
             | Rule::SparsegenLin { .. }
             | Rule::SparsegenHg { .. }
@@ -152,6 +165,8 @@ impl Rule {
             Rule::Softmax => softmax(row, loops),
             Rule::Evidential { rounds } => evidential::select(rounds.get(), row, loops),
             Rule::MinP { p } => min_p::select(p, row, rate, loops),
+            Rule::MinProbability { p } => min_probability::select(p, row, rate, scratch, loops),
+            Rule::MinEvidence { w } => min_evidence::select(w, row, rate, loops),
             Rule::TopNSigma { n } => top_n_sigma::select(n, row, loops),
             Rule::TopK { k } => top_k::select(k.get(), row, rate, scratch, loops),
             Rule::TopP { p } => top_p::select(p, row, rate, scratch, loops),
@@ -188,18 +203,13 @@ impl Rule {
 
 #[inline(always)]
 fn softmax<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<Selection<F>> {
-    let scan = loops.max(row);
-    if scan.finite {
-        return Ok(Selection { kept: Kept::All { max: scan.max }, vacuous: false });
-    }
-    let max = check_infinities(row, scan.max, loops)?;
-    Ok(Selection::above(F::NEG_INFINITY, max))
+    Ok(Selection::above(F::NEG_INFINITY, checked_max(row, loops)?))
 }
 
 /// The maximum of a row in which every logit is finite or masked, and not all are masked.
 #[inline(always)]
 pub(crate) fn checked_max<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<F> {
-    let scan = loops.max(row);
+    let scan = loops.scan::<false>(row);
     if scan.finite { Ok(scan.max) } else { check_infinities(row, scan.max, loops) }
 }
 
@@ -207,17 +217,13 @@ pub(crate) fn checked_max<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<F
 #[inline(always)]
 pub(crate) fn check_infinities<F: Float>(row: &[F], max: F, loops: impl Loops<F>) -> Result<F> {
     if !loops.below_infinity(row) {
-        let rule = "must be finite, or -inf for a masked class";
         let bad = |&(_, value): &(usize, f64)| value.is_nan() || value == f64::INFINITY;
         let found = row.iter().map(|x| x.to_f64()).enumerate().find(bad);
         let Some((column, value)) = found else { unreachable!("some value is not below infinity") };
-        return Err(Error::Value { what: "logit", row: 0, column, value, rule });
+        return Err(Error::Value { what: "logit", row: 0, column, value, rule: FINITE });
     }
     if max == F::NEG_INFINITY {
-        return Err(Error::Row {
-            row: 0,
-            rule: "every class is masked, but at least one must be left",
-        });
+        return Err(Error::Row { row: 0, rule: ALL_MASKED });
     }
     Ok(max)
 }

@@ -7,7 +7,7 @@ use super::{Method, Rule};
 use crate::error::{Error, Result};
 
 /// The names, each with the parameter that it takes and its default.
-const NAMES: [(&str, Option<(&str, f64)>); 10] = [
+const NAMES: [(&str, Option<(&str, f64)>); 12] = [
     ("evidential", Some(("rounds", 1.0))),
     ("softmax", None),
     ("sparsemax", None),
@@ -18,6 +18,8 @@ const NAMES: [(&str, Option<(&str, f64)>); 10] = [
     ("top-p", Some(("p", 0.9))),
     ("min-p", Some(("p", 0.05))),
     ("top-n-sigma", Some(("n", 1.0))),
+    ("min-probability", Some(("p", 0.01))),
+    ("min-evidence", Some(("w", 0.0))),
 ];
 
 impl Method {
@@ -48,6 +50,8 @@ impl Method {
             Rule::TopP { .. } => 7,
             Rule::MinP { .. } => 8,
             Rule::TopNSigma { .. } => 9,
+            Rule::MinProbability { .. } => 10,
+            Rule::MinEvidence { .. } => 11,
         };
         NAMES[index].0
     }
@@ -69,8 +73,9 @@ impl Method {
             Rule::SparsegenHg { q } => Some(("q", q)),
             Rule::Entmax { alpha } => Some(("alpha", alpha)),
             Rule::TopK { k } => Some(("k", k.get() as f64)),
-            Rule::TopP { p } | Rule::MinP { p } => Some(("p", p)),
+            Rule::TopP { p } | Rule::MinP { p } | Rule::MinProbability { p } => Some(("p", p)),
             Rule::TopNSigma { n } => Some(("n", n)),
+            Rule::MinEvidence { w } => Some(("w", w)),
         }
     }
 
@@ -107,6 +112,8 @@ impl Method {
             "top-p" => Self::top_p(value),
             "min-p" => Self::min_p(value),
             "top-n-sigma" => Self::top_n_sigma(value),
+            "min-probability" => Self::min_probability(value),
+            "min-evidence" => Self::min_evidence(value),
             _ => Self::evidential(count("rounds", value)?),
         }
     }
@@ -228,9 +235,10 @@ mod tests {
             assert_eq!(method.to_string().parse(), Ok(method));
             assert_eq!(method.name(), method.to_string().split(':').next().unwrap());
         }
-        let texts: Vec<String> = all().iter().take(10).map(Method::to_string).collect();
+        let texts: Vec<String> = all().iter().take(12).map(Method::to_string).collect();
         let expected = "evidential softmax sparsemax sparsegen-lin:lambda=0.5 sparsegen-hg:q=1 \
-                        entmax:alpha=1.5 top-k:k=5 top-p:p=0.9 min-p:p=0.05 top-n-sigma:n=1";
+                        entmax:alpha=1.5 top-k:k=5 top-p:p=0.9 min-p:p=0.05 top-n-sigma:n=1 \
+                        min-probability:p=0.01 min-evidence:w=0";
         assert_eq!(texts.join(" "), expected);
     }
 

@@ -32,7 +32,7 @@ impl Method {
 
 #[inline(always)]
 pub(super) fn select<F: Float>(n: f64, row: &[F], loops: impl Loops<F>) -> Result<Selection<F>> {
-    let scan = loops.scan(row);
+    let scan = loops.scan::<true>(row);
     let (max, unmasked) = if scan.finite {
         (scan.max, Above { sum: scan.sum, count: row.len() })
     } else {

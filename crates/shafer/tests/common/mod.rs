@@ -17,9 +17,11 @@ pub enum Oracle {
     TopP { p: f64 },
     MinP { p: f64 },
     TopNSigma { n: f64 },
+    MinProbability { p: f64 },
+    MinEvidence { w: f64 },
 }
 
-pub const ALL: [Oracle; 17] = [
+pub const ALL: [Oracle; 20] = [
     Oracle::Softmax,
     Oracle::Evidential { rounds: 1 },
     Oracle::Evidential { rounds: 2 },
@@ -37,6 +39,9 @@ pub const ALL: [Oracle; 17] = [
     Oracle::MinP { p: 0.07 },
     Oracle::TopNSigma { n: 1.0 },
     Oracle::TopNSigma { n: 0.3 },
+    Oracle::MinProbability { p: 0.03 },
+    Oracle::MinEvidence { w: -0.7 },
+    Oracle::MinEvidence { w: 0.9 },
 ];
 
 impl Oracle {
@@ -53,6 +58,8 @@ impl Oracle {
             Oracle::TopP { p } => Method::top_p(p),
             Oracle::MinP { p } => Method::min_p(p),
             Oracle::TopNSigma { n } => Method::top_n_sigma(n),
+            Oracle::MinProbability { p } => Method::min_probability(p),
+            Oracle::MinEvidence { w } => Method::min_evidence(w),
         }
         .unwrap()
     }
@@ -100,6 +107,16 @@ impl Oracle {
                 let squares = z.iter().map(|z| (below(z) - mean).powi(2)).sum::<f64>();
                 let deviation = (squares / z.len() as f64).sqrt();
                 gibbs(&z, &z.iter().map(|z| below(z) <= n * deviation).collect::<Vec<_>>())
+            }
+            Oracle::MinProbability { p } => {
+                let all = gibbs(&z, &vec![true; z.len()]);
+                let best = all.iter().copied().fold(0.0, f64::max);
+                gibbs(&z, &all.iter().map(|&q| q >= p || q == best).collect::<Vec<_>>())
+            }
+            Oracle::MinEvidence { w } => {
+                let mean = z.iter().sum::<f64>() / z.len() as f64;
+                let max = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                gibbs(&z, &z.iter().map(|&z| z - mean >= w || z == max).collect::<Vec<_>>())
             }
             Oracle::MinP { p } => {
                 let max = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -73,6 +73,8 @@ pub enum Choice {
     TopP { p: f64 },
     MinP { p: f64 },
     TopNSigma { n: f64 },
+    MinProbability { p: f64 },
+    MinEvidence { w: f64 },
 }
 
 impl Choice {
@@ -94,6 +96,8 @@ impl Choice {
             Self::TopP { p } => (Method::top_p(p), share(p)),
             Self::MinP { p } => (Method::min_p(p), share(p)),
             Self::TopNSigma { n } => (Method::top_n_sigma(n), n.is_finite() && n > 0.0),
+            Self::MinProbability { p } => (Method::min_probability(p), share(p)),
+            Self::MinEvidence { w } => (Method::min_evidence(w), w.is_finite()),
         };
         assert_eq!(made.is_ok(), allowed, "{self:?}");
         made.ok()
