@@ -147,9 +147,11 @@ impl Input {
         leaf.i32(2, 2);
         leaf.i32(3, i64::from(self.optional));
         leaf.binary(4, b"x");
-        let mut half = Thrift::default();
-        half.structure(15, Thrift::default());
-        leaf.structure(10, half);
+        if matches!(self.of, Of::F16) {
+            let mut half = Thrift::default();
+            half.structure(15, Thrift::default());
+            leaf.structure(10, half);
+        }
         if self.list {
             // Both the list and its elements are required.
             for repetition in [0, 2] {
@@ -162,13 +164,27 @@ impl Input {
         }
         elements.push(leaf);
         let mut column = Thrift::default();
+        column.i32(
+            1,
+            match self.of {
+                Of::F16 => 7,
+                Of::F32 => 4,
+                Of::F64 => 5,
+            },
+        );
+        column.list_of_one(2, 5, &[0]);
+        column.list_of_one(3, 8, b"\x01x");
         column.i32(4, i64::from(self.codec % 9));
+        column.i64(5, self.rows.into());
+        column.i64(6, pages as i64);
         column.i64(7, pages as i64);
         column.i64(9, 4);
         let mut chunk = Thrift::default();
+        chunk.i64(2, 0);
         chunk.structure(3, column);
         let mut group = Thrift::default();
         group.structures(1, vec![chunk]);
+        group.i64(2, pages as i64);
         group.i64(3, self.rows.into());
         let mut footer = Thrift::default();
         footer.i32(1, 2);
@@ -184,7 +200,9 @@ impl Input {
         let size = self.dtype().size();
         let plain = |page: &Page| {
             let levels = page.repetition.len() + page.definition.len();
+            // Dictionaries are allowed before the first page only.
             page.encoding() == PLAIN
+                && page.kind != Kind::Dictionary
                 && page.values.is_none()
                 && page.unpacked.is_none()
                 && page.crc != Some(false)
@@ -193,8 +211,7 @@ impl Input {
         if self.optional || self.list || !self.codec.is_multiple_of(9) || !pages.iter().all(plain) {
             return None;
         }
-        let data = pages.iter().filter(|page| page.kind != Kind::Dictionary);
-        let whole = data.flat_map(|page| page.data.chunks_exact(size));
+        let whole = pages.iter().flat_map(|page| page.data.chunks_exact(size));
         let all: Vec<u64> = whole.flat_map(|value| elements(value, self.dtype(), false)).collect();
         (all.len() == usize::from(self.rows)).then_some(all)
     }

@@ -78,6 +78,8 @@ pub enum Parameters {
     TopP { p: Number },
     MinP { p: Number },
     TopNSigma { n: Number },
+    MinProbability { p: Number },
+    MinEvidence { w: Number },
 }
 
 impl Parameters {
@@ -93,6 +95,8 @@ impl Parameters {
             Self::TopP { p } => Choice::TopP { p: p.get() },
             Self::MinP { p } => Choice::MinP { p: p.get() },
             Self::TopNSigma { n } => Choice::TopNSigma { n: n.get() },
+            Self::MinProbability { p } => Choice::MinProbability { p: p.get() },
+            Self::MinEvidence { w } => Choice::MinEvidence { w: w.get() },
         }
     }
 }

@@ -57,6 +57,13 @@ impl Thrift {
         self.bytes.extend(structures.into_iter().flat_map(Thrift::end));
     }
 
+    /// A list of one element, of a type that is not a struct.
+    pub fn list_of_one(&mut self, id: u8, kind: u8, element: &[u8]) {
+        self.field(id, 9);
+        self.bytes.push(1 << 4 | kind);
+        self.bytes.extend(element);
+    }
+
     /// The bytes of the whole struct.
     pub fn end(mut self) -> Vec<u8> {
         self.bytes.push(0);

@@ -8,6 +8,7 @@
 //! - Models: [`heads`] lists the tensors that can be the last linear layer, and [`load_head`] loads one. A
 //!   [`HeadRequest`] specifies the layout that the file leaves open.
 //! - Data sets: [`dataset`] finds, verifies and reads them.
+//! - Tables: [`Table`] reads any columns of Parquet and Arrow files, and [`TableCopy`] writes such files.
 //! - Writing: [`create`] returns a [`RowWriter`] for dense or [`SparseRows`].
 
 mod array;
@@ -26,6 +27,7 @@ mod model;
 mod npy;
 mod npz;
 mod open;
+mod parts;
 mod raw;
 mod safetensors;
 mod select;
@@ -36,6 +38,7 @@ mod write;
 
 pub use array::{ArrayInfo, ArrayReader};
 pub use atomic::AtomicFile;
+pub use columns::{Table, TableBatches, TableForm};
 pub use delimiter::Delimiter;
 pub use error::{Error, Result};
 pub use location::Location;
@@ -45,9 +48,10 @@ pub use model::{
     heads, load_head,
 };
 pub use open::{list, open, open_labels, open_with};
+pub use parts::{open_label_parts, open_parts};
 pub use select::{Columns, TableOptions};
 pub use values::{Dtype, Values, ValuesRef};
 pub use write::{
     Column, CsrNpzWriter, CsvWriter, NpyWriter, ParquetWriter, RowWriter, SafetensorsWriter,
-    SparseRows, TableWriter, create, write_table, written_here,
+    SparseRows, TableCopy, TableWriter, create, table_note, write_table, written_here,
 };

@@ -45,6 +45,10 @@ impl<R: BufRead> Lines<R> {
             while self.text.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
                 self.text.pop();
             }
+            if self.text.contains(&b'\r') {
+                let problem = "has a carriage return within; end every line the same way";
+                return invalid(format!("line {} {problem}", self.number));
+            }
             // Empty fields between tabs are missing values.
             let blank =
                 |byte: &u8| *byte == b' ' || *byte == b'\t' && self.delimiter != Delimiter::TAB;

@@ -118,7 +118,7 @@ pub(crate) fn open_for(
 }
 
 /// Opens an array of integers or floating-point numbers, such as the true classes of rows. Integers are
-/// converted to floating point. Integer columns of .parquet and .arrow files are not supported.
+/// converted to floating point.
 ///
 /// ```
 /// use shafer_data::{Location, Values, open_labels};

@@ -8,6 +8,7 @@ use crate::{ArrayInfo, ArrayReader, Columns, Error, Result, Values};
 
 /// The size and modification time of a file when it was opened. Renaming another file over it is no change:
 /// the open file stays intact.
+#[derive(Debug)]
 pub(crate) struct Opened {
     label: String,
     file: File,
@@ -23,7 +24,7 @@ impl Opened {
     }
 
     /// Fails if the size or the modification time has changed since.
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let now = stamp(&self.file).map_err(|e| Error::io(&self.label, "read", e))?;
         if now == self.stamp {
             return Ok(());

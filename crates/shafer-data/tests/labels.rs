@@ -4,7 +4,13 @@
 mod bytes;
 
 use std::path::Path;
+use std::sync::Arc;
 
+use arrow_array::{
+    ArrayRef, BooleanArray, Int8Array, Int32Array, Int64Array, RecordBatch, UInt16Array,
+    UInt64Array,
+};
+use arrow_ipc::writer::FileWriter;
 use bytes::{Member, zip};
 use shafer_data::{Location, Values, open, open_labels, open_mask};
 
@@ -76,6 +82,36 @@ fn every_integer_type_and_byte_order() {
     assert_eq!(all(&at(folder.path(), "y.csv", b"label\n3\n0\n")), [3.0, 0.0]);
     let floats: Vec<u8> = [2.0_f64, 1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
     assert_eq!(all(&at(folder.path(), "y.npy", &npy("<f8", 2, &floats))), [2.0, 1.0]);
+}
+
+#[test]
+fn integers_of_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("a", Arc::new(Int8Array::from(vec![3, -1]))),
+        ("b", Arc::new(UInt16Array::from(vec![3, 60_000]))),
+        ("c", Arc::new(Int32Array::from(vec![3, -70_000]))),
+        ("d", Arc::new(UInt64Array::from(vec![3, 1 << 50]))),
+        ("e", Arc::new(Int64Array::from(vec![Some(3), None]))),
+        ("f", Arc::new(BooleanArray::from(vec![true, false]))),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, column)| (name, column, true)),
+    );
+    let batch = batch.unwrap();
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    let Location { path, .. } = at(folder.path(), "y.arrow", &writer.into_inner().unwrap());
+    let named = |name: &str| Location { path: path.clone(), name: Some(name.to_owned()) };
+    for (name, second) in [("a", -1.0), ("b", 60_000.0), ("c", -70_000.0), ("d", 2_f64.powi(50))] {
+        assert_eq!(all(&named(name)), [3.0, second], "{name}");
+        assert!(open(&named(name)).is_err(), "{name}");
+    }
+    let mut reader = open_labels(&named("e")).unwrap();
+    let error = reader.read(2, &mut Values::default()).unwrap_err().to_string();
+    assert!(error.contains("y.arrow:e: row 1 is null"), "{error}");
+    let error = open_labels(&named("f")).unwrap_err().to_string();
+    assert!(error.contains("is a column of boolean"), "{error}");
 }
 
 #[test]

@@ -10,7 +10,10 @@ use arrow_array::{
     ArrayRef, FixedSizeListArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray,
 };
 use arrow_ipc::writer::StreamWriter;
-use shafer_data::{ArrayInfo, Dtype, Location, Values, list, open};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Encoding;
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use shafer_data::{ArrayInfo, Dtype, Location, Table, Values, list, open};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tables").join(name)
@@ -152,4 +155,39 @@ fn lists_that_begin_in_the_middle_of_their_values() {
     assert_eq!(read(&path, Some("lists"), 4).1, expected);
     let expected: Vec<f64> = (0..5).flat_map(|row| [f64::from(row), 0.5]).collect();
     assert_eq!(read(&path, Some("fixed"), 4).1, expected);
+}
+
+/// Texts in all encodings, with nulls: the lengths of delta encodings are followed before they are trusted.
+#[test]
+fn texts_of_every_encoding() {
+    let word = |i: usize| (i % 5 != 3).then(|| format!("{}{}", "long ".repeat(i % 40), i / 7));
+    for count in [0, 1, 2, 33, 129, 1000, 40_000] {
+        let words: ArrayRef = Arc::new((0..count).map(word).collect::<StringArray>());
+        let batch = batch(vec![("word", words)]);
+        for encoding in
+            [Encoding::PLAIN, Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY]
+        {
+            for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+                let properties = WriterProperties::builder()
+                    .set_dictionary_enabled(false)
+                    .set_encoding(encoding)
+                    .set_writer_version(version)
+                    .build();
+                let mut writer =
+                    ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+                writer.write(&batch).unwrap();
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("a.parquet");
+                fs::write(&path, writer.into_inner().unwrap()).unwrap();
+                let table = Table::open(&path).unwrap();
+                let (mut batches, mut rows) = (table.batches(&[0]).unwrap(), 0);
+                while let Some(found) = batches.next().unwrap() {
+                    let expected = batch.column(0).slice(rows, found.num_rows());
+                    assert_eq!(found.column(0), &expected, "{encoding}, {version:?}");
+                    rows += found.num_rows();
+                }
+                assert_eq!(rows, count);
+            }
+        }
+    }
 }

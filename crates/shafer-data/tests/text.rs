@@ -117,6 +117,10 @@ fn no_line_is_lost() {
     refused("1|2|3\n", &header("no separator found; --delimiter names one"));
     refused("# only a comment\n", "holds no values");
     refused(
+        "1,2\n3,\r4\n",
+        "cannot read: line 2 has a carriage return within; end every line the same way",
+    );
+    refused(
         "1|2\n3|4\n",
         "line 2, column 1: `3|4` is not a number (no separator found; --delimiter",
     );

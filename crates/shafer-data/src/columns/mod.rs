@@ -1,18 +1,23 @@
 //! Columnar tables: Parquet, and Arrow files and streams.
 //!
-//! The rows are a column of lists of equal length, or all numeric columns together. Both formats store rows
-//! in batches, with the values of a column contiguous. The readers here read these values, and the offsets
-//! and null maps only as far as needed to check that no value is missing and all rows have the same length.
+//! The crates `parquet` and `arrow-ipc` decode them. A table is read in batches of bounded size, with the columns
+//! that are needed. As an array, the rows are a column of lists of equal length, or all numeric columns together.
 
 mod arrow;
+mod caught;
+mod lists;
 mod parquet;
 mod reader;
+mod table;
 
 use std::fs::File;
-use std::io;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
 
 pub(crate) use self::arrow::{FILE_MAGIC, STREAM_MAGIC};
 pub(crate) use self::parquet::MAGIC as PARQUET_MAGIC;
+pub use self::table::{Table, TableBatches, TableForm};
 
 use self::reader::ColumnsReader;
 use crate::array::Purpose;
@@ -31,16 +36,40 @@ const DAMAGED: &str = "the file is damaged; copy or write it again";
 const DENSE: &str = "logits are dense: write a number for every class of every row";
 
 /// An open file.
-trait Table {
-    fn columns(&self) -> &[Column];
+#[derive(Debug)]
+enum Source {
+    Parquet(parquet::Parquet),
+    Arrow(arrow::Arrow),
+}
 
-    fn rows(&self) -> usize;
+impl Source {
+    fn schema(&self) -> &SchemaRef {
+        match self {
+            Self::Parquet(table) => &table.schema,
+            Self::Arrow(table) => &table.schema,
+        }
+    }
 
-    /// The length of the first row of a column of lists, or 0 if there is none.
-    fn first_length(&self, column: usize) -> Result<usize>;
+    fn rows(&self) -> usize {
+        match self {
+            Self::Parquet(table) => table.rows,
+            Self::Arrow(table) => table.rows,
+        }
+    }
 
-    /// A reader of the rows of columns, each with `length` values per row.
-    fn batches(self: Box<Self>, columns: Vec<usize>, length: usize) -> Box<dyn Batches>;
+    /// Reads some columns, in ascending order, in batches of at most `most` rows.
+    fn batches(&self, columns: &[usize], most: usize) -> Result<Box<dyn Batches>> {
+        Ok(match self {
+            Self::Parquet(table) => Box::new(table.batches(columns, most)?),
+            Self::Arrow(table) => Box::new(table.batches(columns, most)?),
+        })
+    }
+}
+
+/// The rows of a file, in batches.
+trait Batches: Send {
+    /// The next batch, which has rows.
+    fn next(&mut self) -> Result<Option<RecordBatch>>;
 }
 
 /// A column of a table.
@@ -49,29 +78,56 @@ struct Column {
     kind: Kind,
 }
 
-#[derive(Clone)]
 enum Kind {
     Numbers(Dtype),
     Lists(Dtype),
-    /// The file's name of an unsupported type.
+    /// The name of an unsupported type.
     Other(String),
 }
 
-/// The rows of a file, in batches.
-trait Batches: Send {
-    /// The next batch. Its first row is row `first` of the file.
-    fn next(&mut self, first: usize) -> Result<Option<Batch>>;
+impl Kind {
+    fn new(kind: &DataType, purpose: Purpose) -> Self {
+        match kind {
+            // Converted when they are read.
+            kind if purpose == Purpose::Labels && kind.is_integer() => Self::Numbers(Dtype::F64),
+            DataType::List(field)
+            | DataType::LargeList(field)
+            | DataType::FixedSizeList(field, _) => match dtype(field.data_type()) {
+                Some(dtype) => Self::Lists(dtype),
+                None => Self::Other(format!("list of {}", type_name(field.data_type()))),
+            },
+            other => match dtype(other) {
+                Some(dtype) => Self::Numbers(dtype),
+                None => Self::Other(type_name(other)),
+            },
+        }
+    }
 }
 
-struct Batch {
-    rows: usize,
-    columns: Vec<Box<dyn Numbers>>,
+fn dtype(kind: &DataType) -> Option<Dtype> {
+    match kind {
+        DataType::Float16 => Some(Dtype::F16),
+        DataType::Float32 => Some(Dtype::F32),
+        DataType::Float64 => Some(Dtype::F64),
+        _ => None,
+    }
 }
 
-/// The values of a column in a batch.
-trait Numbers: Send {
-    /// Fills `bytes` with the next values, little-endian.
-    fn read(&mut self, bytes: &mut [u8]) -> Result<()>;
+fn type_name(kind: &DataType) -> String {
+    match kind {
+        DataType::Struct(_) => "struct".to_owned(),
+        DataType::Dictionary(_, values) => format!("dictionary of {}", type_name(values)),
+        other if other.is_nested() => "nested values".to_owned(),
+        other => other.to_string().to_lowercase(),
+    }
+}
+
+fn columns(schema: &SchemaRef, purpose: Purpose) -> Vec<Column> {
+    let column = |field: &arrow_schema::FieldRef| Column {
+        name: field.name().clone(),
+        kind: Kind::new(field.data_type(), purpose),
+    };
+    schema.fields().iter().map(column).collect()
 }
 
 pub(crate) fn open_parquet(
@@ -81,7 +137,7 @@ pub(crate) fn open_parquet(
     name: Option<&str>,
     options: &TableOptions,
 ) -> Result<Box<dyn ArrayReader>> {
-    open(label, Box::new(parquet::Parquet::open(label, file)?), purpose, name, options)
+    open(label, &Source::Parquet(parquet::Parquet::open(label, file)?), purpose, name, options)
 }
 
 pub(crate) fn open_arrow(
@@ -91,29 +147,40 @@ pub(crate) fn open_arrow(
     name: Option<&str>,
     options: &TableOptions,
 ) -> Result<Box<dyn ArrayReader>> {
-    open(label, Box::new(arrow::Arrow::open(label, file)?), purpose, name, options)
+    open(label, &Source::Arrow(arrow::Arrow::open(label, file)?), purpose, name, options)
 }
 
 pub(crate) fn list_parquet(label: &str, file: File) -> Result<Vec<ArrayInfo>> {
-    list(&parquet::Parquet::open(label, file)?)
+    list(label, &Source::Parquet(parquet::Parquet::open(label, file)?))
 }
 
 pub(crate) fn list_arrow(label: &str, file: File) -> Result<Vec<ArrayInfo>> {
-    list(&arrow::Arrow::open(label, file)?)
+    list(label, &Source::Arrow(arrow::Arrow::open(label, file)?))
 }
 
 /// The arrays that can be read: single columns, and several columns together.
-fn list(table: &dyn Table) -> Result<Vec<ArrayInfo>> {
+fn list(label: &str, table: &Source) -> Result<Vec<ArrayInfo>> {
     let mut arrays = Vec::new();
-    let rows = choose("", table.columns(), Purpose::Numbers, None, &TableOptions::default());
+    let columns = columns(table.schema(), Purpose::Numbers);
+    let rows = choose("", &columns, Purpose::Numbers, None, &TableOptions::default());
     if let Ok(Choice { name: None, columns, dtype, .. }) = rows {
         let shape = vec![table.rows(), columns.len()];
         arrays.push(ArrayInfo { name: None, dtype, shape, open_ended: false });
     }
-    for (i, column) in table.columns().iter().enumerate() {
+    for (i, column) in columns.iter().enumerate() {
         let (dtype, shape) = match column.kind {
             Kind::Numbers(dtype) => (dtype, vec![table.rows()]),
-            Kind::Lists(dtype) => (dtype, vec![table.rows(), table.first_length(i)?]),
+            Kind::Lists(dtype) => {
+                let place = Place::start(column_label(label, &column.name));
+                let first = match table.schema().field(i).data_type() {
+                    DataType::FixedSizeList(_, length) => *length as usize,
+                    _ => match table.batches(&[i], 1)?.next()? {
+                        Some(batch) => lists::first_length(&place, batch.column(0))?,
+                        None => 0,
+                    },
+                };
+                (dtype, vec![table.rows(), first])
+            }
             Kind::Other(_) => continue,
         };
         let name = Some(column.name.clone());
@@ -124,15 +191,34 @@ fn list(table: &dyn Table) -> Result<Vec<ArrayInfo>> {
 
 fn open(
     label: &str,
-    table: Box<dyn Table>,
+    table: &Source,
     purpose: Purpose,
     name: Option<&str>,
     options: &TableOptions,
 ) -> Result<Box<dyn ArrayReader>> {
-    let Choice { columns, name, dtype, lists } =
-        choose(label, table.columns(), purpose, name, options)?;
+    let all = columns(table.schema(), purpose);
+    let Choice { columns, name, dtype, lists } = choose(label, &all, purpose, name, options)?;
+    // The places of the columns in a batch, and their labels.
+    let mut ascending = columns.clone();
+    ascending.sort_unstable();
+    let places = columns
+        .iter()
+        .map(|&i| (column_label(label, &all[i].name), ascending.binary_search(&i).unwrap_or(0)))
+        .collect();
     let label = name.as_ref().map_or_else(|| label.to_owned(), |name| column_label(label, name));
-    let length = if lists { table.first_length(columns[0])? } else { 1 };
+    let mut batches = table.batches(&ascending, usize::MAX)?;
+    let mut first = None;
+    let length = match table.schema().field(columns[0]).data_type() {
+        _ if !lists => 1,
+        DataType::FixedSizeList(_, length) => *length as usize,
+        _ => {
+            first = batches.next()?;
+            match &first {
+                Some(batch) => lists::first_length(&Place::start(label.clone()), batch.column(0))?,
+                None => 0,
+            }
+        }
+    };
     if length == 0 && table.rows() > 0 {
         return Err(Error::format(&label, "row 0 is empty", DENSE));
     }
@@ -147,14 +233,13 @@ fn open(
     }
     byte_size(&label, &shape, Elements::Floats { dtype, big_endian: false })?;
     let info = ArrayInfo { name, dtype, shape, open_ended: false };
-    let name_of = |i: usize| table.columns()[i].name.clone();
+    let name_of = |i: usize| all[i].name.clone();
     let taken = Columns {
         taken: columns.iter().map(|&i| name_of(i)).collect(),
-        left_out: left_out(table.columns().len(), &columns).map(name_of).collect(),
+        left_out: left_out(all.len(), &columns).map(name_of).collect(),
         lists,
     };
-    let batches = table.batches(columns, length);
-    Ok(Box::new(ColumnsReader::new(&label, info, taken, batches, length)))
+    Ok(Box::new(ColumnsReader::new(&label, info, taken, batches, first, places, length)))
 }
 
 /// The selected columns.
@@ -336,45 +421,8 @@ struct Place {
 }
 
 impl Place {
-    /// The error of a null value, at an index in the batch.
-    fn null(&self, value: usize) -> Error {
-        let row = self.first + value / self.length;
-        let problem = match self.length {
-            1 => format!("row {row} is null"),
-            length => format!("row {row}, column {} is null", value % length),
-        };
-        Error::format(&self.label, problem, DENSE)
-    }
-
-    /// The error of a null row of the batch.
-    fn null_row(&self, row: usize) -> Error {
-        Error::format(&self.label, format!("row {} is null", self.first + row), DENSE)
-    }
-
-    /// The error of a row of the batch with another length.
-    fn ragged(&self, row: usize, found: usize) -> Error {
-        let s = if found == 1 { "" } else { "s" };
-        let (row, length) = (self.first + row, self.length);
-        let problem = format!("row {row} has {found} value{s}, the first has {length}");
-        Error::format(&self.label, problem, DENSE)
-    }
-
-    /// The error of a row of the batch that is too long.
-    fn overlong(&self, row: usize) -> Error {
-        let (row, length) = (self.first + row, self.length);
-        let problem = format!("row {row} has more values than the first, which has {length}");
-        Error::format(&self.label, problem, DENSE)
-    }
-
-    /// The error of a failed read, by the operating system or the decompressor.
-    fn unreadable(&self, error: io::Error) -> Error {
-        match error.raw_os_error() {
-            Some(_) => Error::io(&self.label, "read", error),
-            None => self.damaged(format!("cannot be decompressed ({error})")),
-        }
-    }
-
-    fn damaged(&self, problem: impl Into<String>) -> Error {
-        Error::format(&self.label, problem, DAMAGED)
+    /// The first row of a column.
+    fn start(label: String) -> Self {
+        Self { label, first: 0, length: 1 }
     }
 }

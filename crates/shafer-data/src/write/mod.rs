@@ -6,6 +6,7 @@ mod csv;
 mod npy;
 mod npz;
 mod parquet;
+mod part;
 mod recognise;
 mod safetensors;
 mod table;
@@ -18,6 +19,7 @@ use half::{bf16, f16};
 
 pub use self::csv::CsvWriter;
 pub use self::parquet::ParquetWriter;
+pub use self::part::{TableCopy, table_note};
 pub use npy::NpyWriter;
 pub use npz::CsrNpzWriter;
 pub use recognise::written_here;

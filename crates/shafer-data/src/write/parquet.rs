@@ -1,22 +1,24 @@
 //! Sparse rows as a Parquet table with two columns of lists.
 
 use std::io;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::{
+    ArrayRef, Float16Array, Float32Array, Float64Array, Int32Array, ListArray, RecordBatch,
+};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::Encoding;
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
 use super::{Compressed, Form, NOTE, RowWriter, SparseRows};
-use crate::{AtomicFile, Dtype, Error, Result, ValuesRef};
+use crate::{AtomicFile, Dtype, Error, Result, Values, ValuesRef};
 
 /// The values of a row group, which is buffered in memory. With at most 32,767 groups, a file can have 34
 /// billion values.
@@ -41,7 +43,9 @@ const GROUP: usize = 1 << 20;
 /// ```
 #[derive(Debug)]
 pub struct ParquetWriter {
-    writer: SerializedFileWriter<AtomicFile>,
+    label: String,
+    writer: ArrowWriter<AtomicFile>,
+    schema: Arc<Schema>,
     form: Form,
     group: Group,
     compressed: Compressed,
@@ -50,37 +54,20 @@ pub struct ParquetWriter {
 /// The buffered rows.
 #[derive(Debug)]
 struct Group {
+    ends: Vec<i32>,
     indices: Vec<i32>,
-    values: Kept,
-    /// Definition and repetition levels.
-    present: Vec<i16>,
-    goes_on: Vec<i16>,
-}
-
-/// Values in a type of Parquet.
-#[derive(Debug)]
-enum Kept {
-    /// The bytes of each.
-    Half(Vec<u8>),
-    Single(Vec<f32>),
-    Double(Vec<f64>),
+    values: Values,
+    /// The number of values, with an empty row as one.
+    places: usize,
 }
 
 impl ParquetWriter {
     /// Creates a file.
     pub fn create(path: &Path, classes: usize, dtype: Dtype) -> Result<Self> {
         let form = Form::new(path, classes, dtype)?;
-        let element = match dtype {
-            Dtype::F16 => "fixed_len_byte_array(2) element (FLOAT16)",
-            Dtype::Bf16 | Dtype::F32 => "float element",
-            Dtype::F64 => "double element",
-        };
-        let schema = format!(
-            "message rows {{
-                required group indices (LIST) {{ repeated group list {{ required int32 element; }} }}
-                required group values (LIST) {{ repeated group list {{ required {element}; }} }}
-            }}"
-        );
+        let lists = |name, kind| Field::new(name, DataType::List(element(kind)), false);
+        let schema =
+            Schema::new(vec![lists("indices", DataType::Int32), lists("values", stored(dtype).1)]);
         // Indices increase within a row, so their differences take few bits; probabilities hardly
         // repeat, and compressing them takes longer than writing them. Page statistics would be
         // kept in memory until the end, and are useless for these columns.
@@ -89,16 +76,18 @@ impl ParquetWriter {
             .set_dictionary_enabled(false)
             .set_column_encoding(indices, Encoding::DELTA_BINARY_PACKED)
             .set_statistics_enabled(EnabledStatistics::None)
-            .set_offset_index_disabled(true);
+            .set_offset_index_disabled(true)
+            .set_max_row_group_row_count(None);
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties.build())
+            .with_skip_arrow_metadata(true);
         let file = AtomicFile::create(path)?;
         let label = file.label().to_owned();
-        let writer = parse_message_type(&schema)
-            .and_then(|schema| {
-                SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
-            })
+        let schema = Arc::new(schema);
+        let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options)
             .map_err(|e| failed(&label, e))?;
-        let group = Group::new(dtype);
-        let this = Self { writer, form, group, compressed: Compressed::default() };
+        let (group, compressed) = (Group::new(dtype), Compressed::default());
+        let this = Self { label, writer, schema, form, group, compressed };
         Ok(this.noted("classes", &classes.to_string()))
     }
 
@@ -122,93 +111,77 @@ impl ParquetWriter {
         self
     }
 
-    fn label(&self) -> &str {
-        self.writer.inner().label()
-    }
-
-    fn put(&mut self, rows: &SparseRows<'_>) -> Result<()> {
-        for ends in rows.indptr.windows(2) {
-            self.group.add(rows, ends[0]..ends[1]);
-            // The ends of groups depend on the rows only, not on the blocks they arrive in.
-            if self.group.present.len() >= GROUP {
-                self.write_group()?;
-            }
-        }
-        Ok(())
-    }
-
     fn write_group(&mut self) -> Result<()> {
         let group = std::mem::replace(&mut self.group, Group::new(self.form.dtype));
-        group.write(&mut self.writer).map_err(|e| failed(self.label(), e))
+        group
+            .batch(&self.schema)
+            .and_then(|batch| self.writer.write(&batch))
+            .and_then(|()| self.writer.flush())
+            .map_err(|e| failed(&self.label, e))
     }
+}
+
+/// The type of values in Parquet, which has no bf16.
+fn stored(dtype: Dtype) -> (Dtype, DataType) {
+    match dtype {
+        Dtype::F16 => (Dtype::F16, DataType::Float16),
+        Dtype::Bf16 | Dtype::F32 => (Dtype::F32, DataType::Float32),
+        Dtype::F64 => (Dtype::F64, DataType::Float64),
+    }
+}
+
+fn element(kind: DataType) -> Arc<Field> {
+    Arc::new(Field::new("element", kind, false))
 }
 
 impl Group {
     fn new(dtype: Dtype) -> Self {
-        let values = match dtype {
-            Dtype::F16 => Kept::Half(Vec::new()),
-            Dtype::Bf16 | Dtype::F32 => Kept::Single(Vec::new()),
-            Dtype::F64 => Kept::Double(Vec::new()),
-        };
-        Self { indices: Vec::new(), values, present: Vec::new(), goes_on: Vec::new() }
+        Self { ends: vec![0], indices: Vec::new(), values: Values::new(stored(dtype).0), places: 0 }
     }
 
     /// Adds a row.
-    fn add(&mut self, rows: &SparseRows<'_>, row: Range<usize>) {
-        // An empty list has levels without a value.
-        self.present.resize(self.present.len() + row.len().max(1), i16::from(!row.is_empty()));
-        self.goes_on.push(0);
-        self.goes_on.resize(self.present.len(), 1);
+    fn add(&mut self, rows: &SparseRows<'_>, row: std::ops::Range<usize>) {
+        self.places += row.len().max(1);
         self.indices.extend(rows.indices[row.clone()].iter().map(|&class| class as i32));
         match (&mut self.values, rows.values) {
-            (Kept::Half(bytes), ValuesRef::F16(v)) => {
-                bytes.extend(v[row].iter().flat_map(|v| v.to_le_bytes()));
-            }
-            (Kept::Single(kept), ValuesRef::Bf16(v)) => {
+            (Values::F16(kept), ValuesRef::F16(v)) => kept.extend_from_slice(&v[row]),
+            (Values::F32(kept), ValuesRef::Bf16(v)) => {
                 kept.extend(v[row].iter().map(|v| v.to_f32()));
             }
-            (Kept::Single(kept), ValuesRef::F32(v)) => kept.extend_from_slice(&v[row]),
-            (Kept::Double(kept), ValuesRef::F64(v)) => kept.extend_from_slice(&v[row]),
+            (Values::F32(kept), ValuesRef::F32(v)) => kept.extend_from_slice(&v[row]),
+            (Values::F64(kept), ValuesRef::F64(v)) => kept.extend_from_slice(&v[row]),
             // The caller checked the type of the rows.
             _ => {}
         }
+        // Groups are shorter than this, but for a single row, whose classes are fewer.
+        self.ends.push(self.indices.len() as i32);
     }
 
-    fn write(mut self, writer: &mut SerializedFileWriter<AtomicFile>) -> Written<()> {
-        let (present, goes_on) = (Some(&self.present[..]), Some(&self.goes_on[..]));
-        let mut group = writer.next_row_group()?;
-        while let Some(mut column) = group.next_column()? {
-            match (column.untyped(), &mut self.values) {
-                (ColumnWriter::Int32ColumnWriter(column), _) => {
-                    column.write_batch(&self.indices, present, goes_on)?;
-                }
-                (ColumnWriter::FloatColumnWriter(column), Kept::Single(values)) => {
-                    column.write_batch(values, present, goes_on)?;
-                }
-                (ColumnWriter::DoubleColumnWriter(column), Kept::Double(values)) => {
-                    column.write_batch(values, present, goes_on)?;
-                }
-                (ColumnWriter::FixedLenByteArrayColumnWriter(column), Kept::Half(bytes)) => {
-                    let all = ByteArray::from(std::mem::take(bytes));
-                    let each = (0..all.len()).step_by(2).map(|at| all.slice(at, 2).into());
-                    column.write_batch(&each.collect::<Vec<_>>(), present, goes_on)?;
-                }
-                // The schema has no other columns.
-                _ => {}
-            }
-            column.close()?;
-        }
-        group.close()?;
-        Ok(())
+    fn batch(self, schema: &Arc<Schema>) -> std::result::Result<RecordBatch, ParquetError> {
+        let values: ArrayRef = match self.values {
+            Values::F16(v) => Arc::new(Float16Array::from(v)),
+            Values::F32(v) => Arc::new(Float32Array::from(v)),
+            Values::F64(v) => Arc::new(Float64Array::from(v)),
+            // Written as f32.
+            Values::Bf16(_) => Arc::new(Float32Array::from(Vec::<f32>::new())),
+        };
+        let ends = OffsetBuffer::new(ScalarBuffer::from(self.ends));
+        let lists = |values: ArrayRef| -> std::result::Result<ArrayRef, ArrowError> {
+            let item = element(values.data_type().clone());
+            Ok(Arc::new(ListArray::try_new(item, ends.clone(), values, None)?))
+        };
+        let columns = vec![lists(Arc::new(Int32Array::from(self.indices)))?, lists(values)?];
+        Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }
 }
-
-pub(super) type Written<T> = std::result::Result<T, ParquetError>;
 
 /// The underlying I/O error, if there is one, else that of the format.
 pub(super) fn failed(label: &str, error: ParquetError) -> Error {
     let error = match error {
-        ParquetError::External(error) => io::Error::other(error),
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
         error => io::Error::other(error),
     };
     Error::io(label, "write", error)
@@ -216,12 +189,19 @@ pub(super) fn failed(label: &str, error: ParquetError) -> Error {
 
 impl RowWriter for ParquetWriter {
     fn write(&mut self, rows: SparseRows<'_>) -> Result<()> {
-        rows.check(self.label(), self.form)?;
-        self.put(&rows)
+        rows.check(&self.label, self.form)?;
+        for ends in rows.indptr.windows(2) {
+            self.group.add(&rows, ends[0]..ends[1]);
+            // The ends of groups depend on the rows only, not on the blocks they arrive in.
+            if self.group.places >= GROUP {
+                self.write_group()?;
+            }
+        }
+        Ok(())
     }
 
     fn write_dense(&mut self, values: ValuesRef<'_>) -> Result<()> {
-        self.form.check_dense(self.label(), values)?;
+        self.form.check_dense(&self.label, values)?;
         let mut compressed = std::mem::take(&mut self.compressed);
         let done = self.write(compressed.fill(values, self.form.classes));
         self.compressed = compressed;
@@ -229,10 +209,10 @@ impl RowWriter for ParquetWriter {
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        if !self.group.present.is_empty() {
+        if self.group.ends.len() > 1 {
             self.write_group()?;
         }
-        let label = self.label().to_owned();
-        self.writer.into_inner().map_err(|e| failed(&label, e))?.commit()
+        let Self { label, writer, .. } = *self;
+        writer.into_inner().map_err(|e| failed(&label, e))?.commit()
     }
 }

@@ -3,16 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::{LogicalType, Repetition, Type as Physical};
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
 
 use super::NOTE;
-use super::parquet::{Written, failed};
+use super::parquet::failed;
 use crate::{AtomicFile, Error, Result};
 
 /// The values of a column.
@@ -35,16 +34,21 @@ impl Column {
         }
     }
 
-    fn schema(&self, name: &str) -> std::result::Result<Type, parquet::errors::ParquetError> {
-        let (physical, logical) = match self {
-            Self::Integers(_) => (Physical::INT64, None),
-            Self::Numbers(_) => (Physical::DOUBLE, None),
-            Self::Words(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    fn field(&self, name: &str) -> Field {
+        let kind = match self {
+            Self::Integers(_) => DataType::Int64,
+            Self::Numbers(_) => DataType::Float64,
+            Self::Words(_) => DataType::Utf8,
         };
-        Type::primitive_type_builder(name, physical)
-            .with_repetition(Repetition::REQUIRED)
-            .with_logical_type(logical)
-            .build()
+        Field::new(name, kind, false)
+    }
+
+    fn array(&self) -> ArrayRef {
+        match self {
+            Self::Integers(values) => Arc::new(Int64Array::from(values.clone())),
+            Self::Numbers(values) => Arc::new(Float64Array::from(values.clone())),
+            Self::Words(values) => Arc::new(StringArray::from_iter_values(values)),
+        }
     }
 }
 
@@ -95,7 +99,8 @@ pub fn write_table(path: &Path, columns: &[(&str, Column)]) -> Result<()> {
 #[derive(Debug)]
 pub struct TableWriter {
     label: String,
-    writer: SerializedFileWriter<AtomicFile>,
+    writer: ArrowWriter<AtomicFile>,
+    schema: Arc<Schema>,
 }
 
 impl TableWriter {
@@ -103,8 +108,16 @@ impl TableWriter {
     pub fn create(path: &Path, columns: &[(&str, Column)]) -> Result<Self> {
         let file = AtomicFile::create(path)?;
         let label = file.label().to_owned();
-        let writer = begun(file, columns).map_err(|error| failed(&label, error))?;
-        Ok(Self { label, writer })
+        let fields: Vec<Field> = columns.iter().map(|(name, column)| column.field(name)).collect();
+        let schema = Arc::new(Schema::new(fields));
+        let note = KeyValue::new(format!("{NOTE}version"), env!("CARGO_PKG_VERSION").to_owned());
+        let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![note]));
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties.build())
+            .with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options)
+            .map_err(|error| failed(&label, error))?;
+        Ok(Self { label, writer, schema })
     }
 
     /// Appends rows. Names and types of columns must match those of the file.
@@ -114,53 +127,17 @@ impl TableWriter {
             let problem = format!("column {name} has {} values for {rows} rows", column.len());
             return Err(Error::request(&self.label, problem));
         }
-        add_group(&mut self.writer, columns).map_err(|error| failed(&self.label, error))
+        let arrays = columns.iter().map(|(_, column)| column.array()).collect();
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays)
+            .map_err(Into::into)
+            .and_then(|batch| self.writer.write(&batch))
+            .and_then(|()| self.writer.flush())
+            .map_err(|error| failed(&self.label, error))
     }
 
     /// Completes the file and renames it to its target.
     pub fn finish(self) -> Result<()> {
-        let Self { label, writer } = self;
+        let Self { label, writer, .. } = self;
         writer.into_inner().map_err(|error| failed(&label, error))?.commit()
     }
-}
-
-fn begun(
-    file: AtomicFile,
-    columns: &[(&str, Column)],
-) -> Written<SerializedFileWriter<AtomicFile>> {
-    let fields = columns.iter().map(|(name, column)| Ok(Arc::new(column.schema(name)?)));
-    let schema = Type::group_type_builder("table")
-        .with_fields(fields.collect::<Written<Vec<_>>>()?)
-        .build()?;
-    let note = KeyValue::new(format!("{NOTE}version"), env!("CARGO_PKG_VERSION").to_owned());
-    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![note])).build();
-    SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
-}
-
-fn add_group(
-    writer: &mut SerializedFileWriter<AtomicFile>,
-    columns: &[(&str, Column)],
-) -> Written<()> {
-    let mut group = writer.next_row_group()?;
-    for (_, values) in columns {
-        let Some(mut column) = group.next_column()? else { break };
-        match (column.untyped(), values) {
-            (ColumnWriter::Int64ColumnWriter(column), Column::Integers(values)) => {
-                column.write_batch(values, None, None)?;
-            }
-            (ColumnWriter::DoubleColumnWriter(column), Column::Numbers(values)) => {
-                column.write_batch(values, None, None)?;
-            }
-            (ColumnWriter::ByteArrayColumnWriter(column), Column::Words(values)) => {
-                let values: Vec<ByteArray> =
-                    values.iter().map(|word| word.as_str().into()).collect();
-                column.write_batch(&values, None, None)?;
-            }
-            // A column of another type gets no values, which is an error when the group is closed.
-            _ => {}
-        }
-        column.close()?;
-    }
-    group.close()?;
-    Ok(())
 }

@@ -183,7 +183,7 @@ fn field_number(field: &Field) -> Option<f64> {
 
 pub(crate) fn parquet(bytes: &[u8], found: &Numbers) -> bool {
     let read = || -> Option<Vec<Vec<f64>>> {
-        let reader = SerializedFileReader::new(prost::bytes::Bytes::copy_from_slice(bytes)).ok()?;
+        let reader = SerializedFileReader::new(bytes::Bytes::copy_from_slice(bytes)).ok()?;
         let mut rows = Vec::new();
         for row in reader.get_row_iter(None).ok()? {
             let row = row.ok()?;

@@ -42,14 +42,18 @@ pub(crate) fn refused(ending: &str, bytes: &[u8], name: Option<&str>, expected: 
 pub(crate) fn damage_everywhere(ending: &str, good: &[u8], name: Option<&str>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("x.{ending}"));
-    for at in 0..good.len() {
-        fs::write(&path, &good[..at]).unwrap();
+    let read = |bytes: &[u8]| {
+        // Some file systems flush a file to disk when it is overwritten.
+        let _ = fs::remove_file(&path);
+        fs::write(&path, bytes).unwrap();
         let _ = (list(&path), read_all(&path, name));
+    };
+    for at in 0..good.len() {
+        read(&good[..at]);
         for change in [0x01, 0x10, 0x80, 0xff] {
             let mut bytes = good.to_vec();
             bytes[at] ^= change;
-            fs::write(&path, &bytes).unwrap();
-            let _ = (list(&path), read_all(&path, name));
+            read(&bytes);
         }
     }
 }

@@ -1,38 +1,149 @@
-//! Thrift's compact protocol, the encoding of all metadata of Parquet.
+//! Limits of Parquet's metadata, checked before a library trusts it.
 //!
-//! Files can be damaged or hostile: lengths are not trusted, and unknown fields are skipped by their type.
+//! The crate `parquet` decodes footers and page headers. Its code recurses into a schema as deep as the file says,
+//! which overflows the stack and aborts the program, and allocates the lengths that page headers claim. What is
+//! here walks over the same bytes, Thrift's compact protocol, and reads these few numbers.
 
 /// A problem, phrased as a predicate of the structure.
 pub(super) type Parsed<T> = Result<T, &'static str>;
 
 const CUT: &str = "ends too early";
 
-/// The depth limit, above that of any valid structure.
+/// The depth limit of structures, above that of any valid one.
 const DEEPEST: usize = 32;
 
-/// The relevant field types.
-pub(super) const TRUE: u8 = 1;
-pub(super) const FALSE: u8 = 2;
-pub(super) const I32: u8 = 5;
-pub(super) const I64: u8 = 6;
-pub(super) const BINARY: u8 = 8;
-pub(super) const LIST: u8 = 9;
-pub(super) const STRUCT: u8 = 12;
+/// The depth limit of schemas. Others stop at 100 or fewer.
+const DEEPEST_SCHEMA: usize = 100;
+
+/// The most schema elements. Each can take one byte in the file and much more in memory.
+const MOST_ELEMENTS: usize = 1 << 20;
+
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
+const I32: u8 = 5;
+const I64: u8 = 6;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const STRUCT: u8 = 12;
+
+/// Checks that the lists of a footer have room in it, and that its schema is not nested too deeply.
+pub(super) fn check_footer(bytes: &[u8]) -> Parsed<()> {
+    let mut schema = Vec::new();
+    Thrift { bytes }.fields(|thrift, field| {
+        if field != (2, LIST) {
+            return Ok(false);
+        }
+        let (kind, n) = thrift.list()?;
+        if kind != STRUCT && n > 0 {
+            return Err("has a schema of something else");
+        }
+        if n > MOST_ELEMENTS {
+            return Err("has more columns than are read");
+        }
+        for _ in 0..n {
+            let mut children = 0;
+            thrift.fields(|thrift, field| {
+                let found = field == (5, I32);
+                if found {
+                    children = thrift.integer()?;
+                }
+                Ok(found)
+            })?;
+            schema.push(children);
+        }
+        Ok(true)
+    })?;
+    if schema.is_empty() {
+        return Err("has no schema");
+    }
+    // The numbers of elements that are missing in each of the groups around the next one.
+    let mut around = Vec::new();
+    for children in schema {
+        while around.last() == Some(&0) {
+            around.pop();
+        }
+        if let Some(left) = around.last_mut() {
+            *left -= 1;
+        }
+        if children > 0 {
+            around.push(children);
+        }
+        if around.len() > DEEPEST_SCHEMA {
+            return Err("has a schema that is nested too deeply");
+        }
+    }
+    Ok(())
+}
+
+/// What a page header says of the size of its page.
+#[derive(Debug, Default)]
+pub(super) struct PageSize {
+    /// The length of the header.
+    pub(super) header: usize,
+    pub(super) packed: usize,
+    pub(super) unpacked: usize,
+    /// The number of values, of levels in a list. `None` for pages of other kinds than data and dictionaries.
+    pub(super) values: Option<usize>,
+    pub(super) is_dictionary: bool,
+    /// The bytes of levels, which are not compressed, in a page of version 2.
+    pub(super) levels: usize,
+}
+
+impl PageSize {
+    /// Reads the header at the start of these bytes.
+    pub(super) fn parse(bytes: &[u8]) -> Parsed<Self> {
+        let (mut kind, mut packed, mut unpacked) = (-1, -1, -1);
+        // The fields 1 to 7 of each kind of page.
+        let [mut first, mut dictionary, mut second] = [[-1; 8]; 3];
+        let mut thrift = Thrift { bytes };
+        thrift.fields(|thrift, field| {
+            match field {
+                (1, I32) => kind = thrift.integer()?,
+                (2, I32) => unpacked = thrift.integer()?,
+                (3, I32) => packed = thrift.integer()?,
+                (5, STRUCT) => integers(thrift, &mut first)?,
+                (7, STRUCT) => integers(thrift, &mut dictionary)?,
+                (8, STRUCT) => integers(thrift, &mut second)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let header = bytes.len() - thrift.bytes.len();
+        let size = |n: i64| usize::try_from(n).map_err(|_| "lacks a length");
+        let (values, levels) = match kind {
+            0 => (Some(size(first[1])?), 0),
+            2 => (Some(size(dictionary[1])?), 0),
+            3 => (Some(size(second[1])?), size(second[5])?.saturating_add(size(second[6])?)),
+            _ => (None, 0),
+        };
+        let (packed, unpacked) = (size(packed)?, size(unpacked)?);
+        Ok(Self { header, packed, unpacked, values, is_dictionary: kind == 2, levels })
+    }
+}
+
+/// The integers of a struct, by field id.
+fn integers(thrift: &mut Thrift<'_>, into: &mut [i64; 8]) -> Parsed<()> {
+    thrift.fields(|thrift, (id, kind)| {
+        let place = usize::try_from(id).ok().and_then(|id| into.get_mut(id));
+        match place {
+            Some(place) if kind == I32 => *place = thrift.integer()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })
+}
 
 /// The id and the type of a field.
-pub(super) type Field = (i64, u8);
+type Field = (i64, u8);
 
-/// A reader of bytes.
+/// A reader of bytes. Lengths are not trusted, and unknown fields are skipped by their type.
 pub(super) struct Thrift<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-impl<'a> Thrift<'a> {
+impl Thrift<'_> {
     /// Calls `take` with each field of a struct. `take` reads the field, or returns `false` to skip it.
-    pub(super) fn fields(
-        &mut self,
-        mut take: impl FnMut(&mut Self, Field) -> Parsed<bool>,
-    ) -> Parsed<()> {
+    fn fields(&mut self, mut take: impl FnMut(&mut Self, Field) -> Parsed<bool>) -> Parsed<()> {
         let mut id = 0;
         while let Some(field) = self.field(&mut id)? {
             if !take(self, field)? {
@@ -45,14 +156,15 @@ impl<'a> Thrift<'a> {
     /// The next field of a struct, after the one with this `id`.
     fn field(&mut self, id: &mut i64) -> Parsed<Option<Field>> {
         let byte = self.byte()?;
-        if byte == 0 {
+        let kind = byte & 0xf;
+        if kind == 0 {
             return Ok(None);
         }
         *id = match i64::from(byte >> 4) {
             0 => self.integer()?,
             more => id.wrapping_add(more),
         };
-        Ok(Some((*id, byte & 0xf)))
+        Ok(Some((*id, kind)))
     }
 
     pub(super) fn integer(&mut self) -> Parsed<i64> {
@@ -61,7 +173,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// The element type and the length of a list, bounded by the remaining bytes.
-    pub(super) fn list(&mut self) -> Parsed<(u8, usize)> {
+    fn list(&mut self) -> Parsed<(u8, usize)> {
         let byte = self.byte()?;
         let n = match byte >> 4 {
             15 => self.unsigned()?,
@@ -73,36 +185,16 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// Calls `take` with each struct of a list.
-    pub(super) fn structs(
-        &mut self,
-        mut take: impl FnMut(&mut Self) -> Parsed<()>,
-    ) -> Parsed<usize> {
-        let (kind, n) = self.list()?;
-        // Writers differ in the element type of an empty list.
-        if kind != STRUCT && n > 0 {
-            return Err("has a list of something else");
-        }
-        for _ in 0..n {
-            take(self)?;
-        }
-        Ok(n)
-    }
-
-    pub(super) fn binary(&mut self) -> Parsed<&'a [u8]> {
-        let n = self.unsigned()?;
-        self.take(n)
-    }
-
     fn byte(&mut self) -> Parsed<u8> {
-        Ok(self.take(1)?[0])
+        let (&byte, rest) = self.bytes.split_first().ok_or(CUT)?;
+        self.bytes = rest;
+        Ok(byte)
     }
 
-    fn take(&mut self, n: u64) -> Parsed<&'a [u8]> {
+    fn skip_bytes(&mut self, n: u64) -> Parsed<()> {
         let n = usize::try_from(n).map_err(|_| CUT)?;
-        let (taken, rest) = self.bytes.split_at_checked(n).ok_or(CUT)?;
-        self.bytes = rest;
-        Ok(taken)
+        self.bytes = self.bytes.get(n..).ok_or(CUT)?;
+        Ok(())
     }
 
     /// A varint: groups of seven bits, the lowest first.
@@ -125,8 +217,11 @@ impl<'a> Thrift<'a> {
             // A single byte; integers of 16, 32 and 64 bits; a double.
             3 => _ = self.byte()?,
             4 | I32 | I64 => _ = self.unsigned()?,
-            7 => _ = self.take(8)?,
-            BINARY => _ = self.binary()?,
+            7 => self.skip_bytes(8)?,
+            BINARY => {
+                let n = self.unsigned()?;
+                self.skip_bytes(n)?;
+            }
             // Sets are as lists are.
             LIST | 10 => {
                 let (kind, n) = self.list()?;
@@ -150,7 +245,7 @@ impl<'a> Thrift<'a> {
                 }
             }
             // A UUID.
-            13 => _ = self.take(16)?,
+            13 => self.skip_bytes(16)?,
             _ => return Err("has a field of an unknown type"),
         }
         Ok(())
