@@ -124,12 +124,15 @@ def main():
         "seconds_per_image": round(fast / images, 4),
         "full_pass_seconds_per_image": round(full / images, 1),
         "pytorch_seconds_per_image": round(peer / images, 1),
+        "identical_codes": ours["complete_codes"],
         "measured": {
             "seconds_per_image": f"a whole batch of {images}, fastest of {arguments.turns} turns",
             "speedup": f"our network, a full pass a position, the images shared out among the "
             f"threads: {timed}; fastest of {arguments.turns} turns, in turns with the sampler",
             "speedup_over_pytorch": f"the same weights in PyTorch {torch.__version__}, a full pass "
             f"a position: {timed}; fastest of {arguments.turns} turns, in the same run",
+            "identical_codes": f"our sampler and our full passes, both to the end, the same layers on "
+            f"{ours['complete_side']} x {ours['complete_side']} positions; and the positions timed",
         },
     }
     text = json.dumps(result, indent=2) + "\n"

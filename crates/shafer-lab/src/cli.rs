@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use shafer::calibrate::Score;
 use shafer_data::{BiasChoice, Delimiter, HeadRequest, Location, Orientation, TableOptions};
 
 use crate::experiments;
@@ -42,6 +43,7 @@ Examples:
   shafer sparsify logits.npy -o sparse.npz       write sparse rows for scipy.sparse.load_npz
   shafer explain logits.npy --row 7              one row: evidence, belief and dropped classes
   shafer compare logits.npy --html report.html   all methods side by side
+  shafer audit logits.npy --labels y.npy         how often the true class is dropped
   shafer predict street.txt                      where the pedestrians of a scene go
   shafer data fetch mnist                        fetch a data set for the experiments";
 
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Sparsify(Sparsify),
     Explain(Explain),
     Compare(Compare),
+    Calibrate(Calibrate),
+    Audit(Audit),
     Heads(Heads),
     Data(Data),
     Reproduce(Reproduce),
@@ -65,7 +69,8 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct Input {
     /// The logits: .npy, .npz, .safetensors, .parquet, .arrow, text (.csv, .tsv, .txt, .dat, plain or
-    /// .gz), or - for standard input; `file.npz:name` selects an array, `file.parquet:name` a column
+    /// .gz), or - for standard input; `file.npz:name` selects an array, `file.parquet:name` a column;
+    /// a folder of .parquet or .arrow files, or a pattern such as 'parts/*.parquet', is one table
     #[arg(value_name = "IN", required_unless_present = "head")]
     pub(crate) logits: Option<OsString>,
 
@@ -172,7 +177,13 @@ impl fmt::Display for Input {
     }
 }
 
-/// Make the rows of a file sparse
+/// Make the rows of a file, or of all parts of a table, sparse
+///
+/// If the output is a folder (it exists, or ends in /), or the input is a folder or a pattern such as
+/// 'parts/*.parquet', the input is a table: each .parquet or .arrow file becomes one of the same name and
+/// format, in which the column of logits holds lists of classes and probabilities, and all other columns are as
+/// before. Parts are done in parallel. Each appears when it is complete; the same command after an interruption
+/// does the missing ones only.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -180,9 +191,12 @@ Examples:
   shafer sparsify logits.npz:prior -o sparse.npz
   shafer sparsify table.parquet:logits -o sparse.parquet
   shafer sparsify table.csv.gz --columns 'logit_*'
+  shafer sparsify 'parts/*.parquet' -o out/ --column logits
+  shafer sparsify parts/ -o out/ --keep id,time
   shafer sparsify logits.npy -o dense.npy --method sparsemax --temperature 0.7
   shafer sparsify latents.npy --groups 5,5 -o sparse.npz
   shafer sparsify logits.npy --mask valid.npy
+  shafer sparsify logits.npy --calibration calibration.json -o sparse.npz
   shafer sparsify --head model.pt --features phi.npy -o sparse.npz
   cat logits.csv | shafer sparsify - --json")]
 pub(crate) struct Sparsify {
@@ -190,9 +204,22 @@ pub(crate) struct Sparsify {
     pub(crate) input: Input,
 
     /// The output; the extension selects the format: .npz, .safetensors and .parquet (sparse), .npy
-    /// (dense), .csv (triples) [default: print the summary only]
+    /// (dense), .csv (triples), and a folder is for a table with all its columns [default: print the
+    /// summary only]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Of a table: the column of lists of logits [default: the only one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) column: Option<String>,
+
+    /// Of a table: the other columns to keep [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) keep: Option<Vec<String>>,
+
+    /// Of a table: write lists of all probabilities, with zeros
+    #[arg(long)]
+    pub(crate) dense: bool,
 
     /// Replace an existing output that was not written by shafer
     #[arg(long)]
@@ -200,6 +227,18 @@ pub(crate) struct Sparsify {
 
     #[command(flatten)]
     pub(crate) grouping: Grouping,
+
+    /// Use a calibration of `shafer calibrate` instead of a method
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["method", "rounds", "alpha", "lambda", "q", "k", "p", "n", "w", "temperature", "groups"]
+    )]
+    pub(crate) calibration: Option<PathBuf>,
+
+    /// With a calibration by group: the group of each row, as for `shafer calibrate`
+    #[arg(long, value_name = "FILE", requires = "calibration")]
+    pub(crate) row_groups: Option<OsString>,
 
     #[command(flatten)]
     pub(crate) method: MethodArgs,
@@ -239,19 +278,21 @@ pub(crate) struct Explain {
     pub(crate) method: MethodArgs,
 }
 
-/// Compare methods over a whole file
+/// Compare methods over a whole file, or all parts of a table
 ///
 /// For each method, the table lists the number of kept classes, how many of them have a probability above
 /// 1%, the effective number of classes (exp of the entropy), the softmax mass kept and dropped, the agreement
 /// of the most probable class with softmax, the share of the evidential support (the classes with direct
-/// evidence in their favour) that is kept, the distance from softmax, and the time. --labels adds the
-/// accuracy, the share of rows whose true class is dropped, and the log-loss of the other rows. The terminal
+/// evidence in their favour) that is kept, the distance from softmax, and the time. --labels or --label adds
+/// the accuracy, the share of rows whose true class is dropped, and the log-loss of the other rows, and a table of
+/// methods at equal guarantee: calibrated on a random half of the rows, tested on the other. The terminal
 /// shows as many columns as fit; --json and --html have all of them.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   shafer compare logits.npy
   shafer compare logits.npy --labels y.npy
+  shafer compare 'parts/*.parquet' --columns logits --label y
   shafer compare logits.npy --html report.html --class-names names.txt
   shafer compare logits.npy --methods evidential,top-k:k=5,top-k:k=10,entmax:alpha=1.3
   shafer compare --head model.pt --features phi.npy --json")]
@@ -269,7 +310,7 @@ pub(crate) struct Compare {
     pub(crate) force: bool,
 
     /// The methods to compare, separated by commas, each with an optional parameter as in
-    /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p, n, as in sparsify) [default: all methods with
+    /// entmax:alpha=1.3 (rounds, alpha, lambda, q, k, p, n, w, as in sparsify) [default: all methods with
     /// their default parameters]
     #[arg(short, long, value_name = "METHODS", value_delimiter = ',')]
     pub(crate) methods: Vec<Choice>,
@@ -278,6 +319,10 @@ pub(crate) struct Compare {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) labels: Option<OsString>,
 
+    /// The same in a column of the table that the logits are from
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["labels", "head"])]
+    pub(crate) label: Option<String>,
+
     /// A text file with the names of the classes for the page, one per line
     #[arg(long, value_name = "FILE", requires = "html")]
     pub(crate) class_names: Option<PathBuf>,
@@ -285,6 +330,111 @@ pub(crate) struct Compare {
     /// Divide the logits by this before the transform
     #[arg(short, long, default_value_t = 1.0, value_name = "T")]
     pub(crate) temperature: f64,
+}
+
+/// Find the threshold that drops the true class with at most a given probability
+///
+/// Split conformal prediction: if rows to come are exchangeable with the rows given here, their true class is dropped
+/// with at most the probability --miss, whatever the network. The rows must not have been used to train it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer calibrate logits.npy --labels y.npy --miss 0.05 -o calibration.json
+  shafer calibrate logits.npy --labels y.npy --miss 0.05 --confidence 0.9 -o calibration.json
+  shafer calibrate logits.npy --labels y.npy --miss 0.1 --score entmax:alpha=1.5 -o calibration.json
+  shafer calibrate logits.npy --labels y.npy --miss 0.1 --row-groups scene.npy -o calibration.json
+  shafer sparsify others.npy --calibration calibration.json -o sparse.npz")]
+pub(crate) struct Calibrate {
+    #[command(flatten)]
+    pub(crate) input: Input,
+
+    /// The true class of each row, counted from 0: integers in .npy, .npz, .safetensors or text
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) labels: OsString,
+
+    /// The probability of dropping the true class that is allowed
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) miss: f64,
+
+    /// Hold with this probability over the calibration rows, not only on average over them; needs more rows
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) confidence: Option<f64>,
+
+    /// What has the threshold: evidential (the weight of evidence), lac (the probability), min-p, top-p, top-k,
+    /// top-n-sigma, or the temperature of sparsemax or entmax:alpha=1.5
+    #[arg(short, long, value_name = "SCORE", default_value = "evidential")]
+    pub(crate) score: Score,
+
+    /// A threshold for each group of rows: the number of the group of each row, in a file as for --labels
+    #[arg(long, value_name = "FILE")]
+    pub(crate) row_groups: Option<OsString>,
+
+    /// Accept too few rows: the threshold then keeps every class
+    #[arg(long)]
+    pub(crate) keep_all: bool,
+
+    /// The calibration, a .json file [default: print the summary only]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace an existing output that was not written by shafer
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Count how often methods drop the true class
+///
+/// The share of rows whose true class is dropped, with exact (Clopper-Pearson) intervals: in all rows, by the number of
+/// kept classes, and by group.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  shafer audit logits.npy --labels y.npy
+  shafer audit logits.npy --labels y.npy --methods evidential,entmax,min-p:p=0.01
+  shafer audit logits.npy --labels y.npy --calibration calibration.json --row-groups scene.npy
+  shafer audit logits.npy --labels y.npy --plot sizes.svg")]
+pub(crate) struct Audit {
+    #[command(flatten)]
+    pub(crate) input: Input,
+
+    /// The true class of each row, counted from 0: integers in .npy, .npz, .safetensors or text
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) labels: OsString,
+
+    /// The methods, as for `shafer compare`
+    #[arg(
+        short,
+        long,
+        value_name = "METHODS",
+        value_delimiter = ',',
+        default_value = "evidential"
+    )]
+    pub(crate) methods: Vec<Choice>,
+
+    /// Also count for a calibration of `shafer calibrate`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calibration: Option<PathBuf>,
+
+    /// Also count by group: the number of the group of each row, in a file as for --labels
+    #[arg(long, value_name = "FILE")]
+    pub(crate) row_groups: Option<OsString>,
+
+    /// The confidence of the intervals
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    pub(crate) confidence: f64,
+
+    /// Divide the logits by this before the methods, but not before a calibration
+    #[arg(short, long, default_value_t = 1.0, value_name = "T")]
+    pub(crate) temperature: f64,
+
+    /// Draw classes kept against true classes dropped for all methods over a range of thresholds, with the paper's
+    /// rule as a point; an .svg file
+    #[arg(long, value_name = "OUT")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// Replace an existing output that was not written by shafer
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// List the linear layers of a model that may be its head
@@ -490,6 +640,7 @@ Examples:
   shafer predict street.txt --html page.html
   shafer predict video.txt --fps 30 --units cm --frame all -o modes.parquet
   shafer predict street.txt --method softmax --method evidential -o paths.svg
+  shafer predict street.txt --calibration results/behaviour-calibration.json
   shafer predict street.txt --weights runs/eth/trainings/eth-seed-00.weights.safetensors")]
 pub(crate) struct Predict {
     /// The scene
@@ -517,6 +668,10 @@ pub(crate) struct Predict {
     /// The method that selects the classes, as in `compare`; can be repeated [default: evidential]
     #[arg(short, long = "method", value_name = "METHOD")]
     pub(crate) methods: Vec<Choice>,
+
+    /// Also predict with a calibration for the classes of a variable, of `shafer calibrate` or of `shafer::calibrate`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calibration: Option<PathBuf>,
 
     /// The output; the extension selects the format: .json, .parquet or .csv with one row per step of each
     /// mode, or .svg with a map of one frame

@@ -1,5 +1,6 @@
 //! Runs the commands: checks arguments, opens inputs and outputs, prints results.
 
+use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 use std::num::NonZero;
@@ -14,22 +15,25 @@ use shafer_data::{
     RowWriter, TensorInfo,
 };
 
-use crate::cli::{Cli, Command, Compare, Explain, Heads, Input, Predict, Reproduce, Sparsify};
+use crate::cli::{
+    Audit, Calibrate, Cli, Command, Compare, Explain, Heads, Input, Predict, Reproduce, Sparsify,
+};
 use crate::columns::Taken;
 use crate::explain::Explainer;
 use crate::head::HeadReader;
+use crate::labels::{Kind, Labels};
 use crate::method::{Choice, EVIDENTIAL};
 use crate::one_row::one_row;
 use crate::output::Source;
 use crate::predict::{FrameChoice, JsonPredictions, KeptCounts, PredictionFile};
 use crate::progress::Progress;
-use crate::sparsify::Output;
+use crate::sparsify::{Output, Transform};
 use crate::stream::Rows;
 use crate::terminal::Colours;
 use crate::words::counted;
 use crate::{
-    columns, compare, data, demo, experiments, interrupt, memory, output, predict, sparsify,
-    terminal,
+    calibrate, columns, compare, data, demo, experiments, interrupt, memory, output, predict,
+    sparsify, tables, terminal,
 };
 
 /// Runs the command.
@@ -41,6 +45,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Command::Sparsify(arguments) => run_sparsify(cli, arguments),
         Command::Explain(arguments) => run_explain(cli, arguments),
         Command::Compare(arguments) => run_compare(cli, arguments),
+        Command::Calibrate(arguments) => run_calibrate(cli, arguments),
+        Command::Audit(arguments) => run_audit(cli, arguments),
         Command::Heads(arguments) => run_heads(cli, arguments),
         Command::Data(arguments) => data::run(cli, arguments),
         Command::Reproduce(arguments) => run_reproduce(cli, arguments),
@@ -122,18 +128,32 @@ pub(crate) fn report_error(error: &anyhow::Error) -> ExitCode {
 }
 
 fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
-    let method = arguments.method.method()?;
+    if let Some(logits) = &arguments.input.logits
+        && means_table(logits, arguments)
+    {
+        return run_sparsify_table(cli, logits, arguments);
+    }
+    let calibration = arguments.calibration.as_deref().map(calibrate::read).transpose()?;
+    let method = match calibration {
+        Some(calibration) => {
+            let groups = open_groups(arguments.row_groups.as_deref())?;
+            Transform::calibrated(calibration, groups)?
+        }
+        None => Transform::Method(arguments.method.method()?, arguments.method.temperature),
+    };
     let output = arguments.output.as_deref();
-    check_output(&arguments.input, &[], output, output::Kind::Rows, arguments.force)?;
+    let groups = arguments.row_groups.as_ref().map(Location::parse);
+    let others =
+        [arguments.calibration.as_deref(), groups.as_ref().and_then(|g| g.path.as_deref())];
+    check_output(&arguments.input, &others, output, output::Kind::Rows, arguments.force)?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
     let taken = Taken::of(&rows);
     sparsify::check_memory(&rows, output.is_some())
         .map_err(|error| about(error, &arguments.input))?;
     interrupt::hold();
-    let output = output.map(|path| create(path, &rows, method.name())).transpose()?;
+    let output = output.map(|path| create(path, &rows, &method.name())).transpose()?;
     let progress = Progress::new(rows.count(), cli.quiet);
-    let temperature = arguments.method.temperature;
-    let report = sparsify::sparsify(rows, method, temperature, output, progress)
+    let report = sparsify::sparsify(rows, method, output, progress)
         .map_err(|error| about(error, &arguments.input))?;
     if cli.json {
         print_json(&taken.beside(&report))
@@ -141,6 +161,58 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
         Ok(())
     } else {
         print(&format!("{report}{taken}"))
+    }
+}
+
+/// Whether the input is a table of which all columns are meant.
+fn means_table(logits: &OsStr, arguments: &Sparsify) -> bool {
+    let Sparsify { output, column, keep, dense, .. } = arguments;
+    let Some(path) = Location::parse(logits).path else { return false };
+    let to_folder = output.as_deref().is_some_and(tables::is_folder);
+    column.is_some()
+        || keep.is_some()
+        || *dense
+        || tables::means_several(&path)
+        || to_folder && tables::is_table(&path)
+}
+
+fn run_sparsify_table(cli: &Cli, logits: &OsStr, arguments: &Sparsify) -> Result<()> {
+    let Sparsify { input, output, column, keep, dense, force, grouping, method, .. } = arguments;
+    for (given, name) in [
+        (input.mask.is_some(), "--mask"),
+        (input.axis != -1, "--axis"),
+        (!input.columns.is_empty(), "--columns"),
+        (!input.exclude.is_empty(), "--exclude"),
+        (input.delimiter.is_some(), "--delimiter"),
+        (!grouping.groups.is_empty(), "--groups"),
+        (arguments.calibration.is_some(), "--calibration"),
+        (arguments.row_groups.is_some(), "--row-groups"),
+    ] {
+        if given {
+            bail!("{name} is not for tables with all their columns; leave it out");
+        }
+    }
+    let (path, column) = tables::location(logits, column.as_deref())?;
+    if let Some(output) = output.as_deref().filter(|output| !tables::is_folder(output)) {
+        let output = output.display();
+        bail!("{output}: the output of a table is a folder; write {output}/ for a new one");
+    }
+    let request = tables::Request {
+        method: method.method()?,
+        temperature: method.temperature,
+        column,
+        keep: keep.clone(),
+        dense: *dense,
+        force: *force,
+    };
+    let parts = tables::parts(&path, output.as_deref())?;
+    let report = tables::sparsify(&parts, &request, cli.quiet)?;
+    if cli.json {
+        print_json(&report)
+    } else if cli.quiet {
+        Ok(())
+    } else {
+        print(&report.to_string())
     }
 }
 
@@ -220,7 +292,11 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let (classes, taken) = (rows.shape().classes, Taken::of(&rows));
     check_class_names(&names, classes)?;
     compare::check_memory(&rows).map_err(|error| about(error, &arguments.input))?;
-    let labels = arguments.labels.as_deref().map(compare::Labels::open).transpose()?;
+    let labels = match (&arguments.labels, &arguments.label) {
+        (Some(labels), _) => Some(Labels::open(labels, Kind::Label)?),
+        (None, Some(column)) => Some(Labels::of_parts(&files(&arguments.input)?, column)?),
+        (None, None) => None,
+    };
     interrupt::hold();
     // Created before the work, so that an unwritable path fails at once.
     let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
@@ -249,6 +325,89 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
         }
         print(&text)
     }
+}
+
+fn run_calibrate(cli: &Cli, arguments: &Calibrate) -> Result<()> {
+    let labels = Location::parse(&arguments.labels);
+    let groups = arguments.row_groups.as_ref().map(Location::parse);
+    let others = [labels.path.as_deref(), groups.as_ref().and_then(|g| g.path.as_deref())];
+    let (output, kind) = (arguments.output.as_deref(), output::Kind::Calibration);
+    check_output(&arguments.input, &others, output, kind, arguments.force)?;
+    let rows = open(&arguments.input, &[])?;
+    let taken = Taken::of(&rows);
+    compare::check_memory(&rows).map_err(|error| about(error, &arguments.input))?;
+    let name = arguments.input.to_string();
+    let request = calibrate::Request {
+        score: arguments.score,
+        miss: arguments.miss,
+        confidence: arguments.confidence,
+        labels: Labels::open(&arguments.labels, Kind::Label)?,
+        groups: open_groups(arguments.row_groups.as_deref())?,
+        keep_all: arguments.keep_all,
+        name: &name,
+    };
+    interrupt::hold();
+    let progress = Progress::new(rows.count(), cli.quiet);
+    let calibrated = calibrate::calibrate(rows, request, progress)
+        .map_err(|error| about(error, &arguments.input))?;
+    if let Some(path) = output {
+        calibrate::write(path, &calibrated)?;
+    }
+    if cli.json {
+        print_json(&taken.beside(&calibrated))
+    } else if cli.quiet {
+        Ok(())
+    } else {
+        print(&format!("{calibrated}{taken}"))
+    }
+}
+
+fn run_audit(cli: &Cli, arguments: &Audit) -> Result<()> {
+    let labels = Location::parse(&arguments.labels);
+    let groups = arguments.row_groups.as_ref().map(Location::parse);
+    let others = [
+        labels.path.as_deref(),
+        groups.as_ref().and_then(|groups| groups.path.as_deref()),
+        arguments.calibration.as_deref(),
+    ];
+    let (plot, kind) = (arguments.plot.as_deref(), output::Kind::Drawing);
+    check_output(&arguments.input, &others, plot, kind, arguments.force)?;
+    let calibration = arguments.calibration.as_deref().map(calibrate::read).transpose()?;
+    let rows = open(&arguments.input, &[])?;
+    let (classes, taken) = (rows.shape().classes, Taken::of(&rows));
+    compare::check_memory(&rows).map_err(|error| about(error, &arguments.input))?;
+    let choices = arguments.methods.iter();
+    let request = calibrate::AuditRequest {
+        methods: choices.map(|choice| choice.method(classes)).collect::<Result<_>>()?,
+        calibration,
+        labels: Labels::open(&arguments.labels, Kind::Label)?,
+        groups: open_groups(arguments.row_groups.as_deref())?,
+        temperature: arguments.temperature,
+        confidence: arguments.confidence,
+        plot: plot.is_some(),
+    };
+    interrupt::hold();
+    let progress = Progress::new(rows.count(), cli.quiet);
+    let report = calibrate::audit(rows, request, progress)
+        .map_err(|error| about(error, &arguments.input))?;
+    let mut notes = String::new();
+    if let Some(path) = plot {
+        let cut = report.draw(&arguments.input.to_string(), path)?;
+        let of = if cut { " of the first rows" } else { "" };
+        let _ = writeln!(notes, "plot{of} written to {}", path.display());
+    }
+    if cli.json {
+        print_json(&taken.beside(&report))
+    } else if cli.quiet {
+        Ok(())
+    } else {
+        print(&format!("{report}{taken}{notes}"))
+    }
+}
+
+/// The groups of rows, if there are any.
+fn open_groups(name: Option<&OsStr>) -> Result<Option<Labels>> {
+    name.map(|name| Labels::open(name, Kind::Group)).transpose()
 }
 
 fn run_heads(cli: &Cli, arguments: &Heads) -> Result<()> {
@@ -343,7 +502,9 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
         [] => &[EVIDENTIAL.parse()?],
         methods => methods,
     };
-    let inputs = [Some(&arguments.scene), arguments.weights.as_ref()];
+    let calibration = arguments.calibration.as_deref().map(calibrate::read).transpose()?;
+    let inputs =
+        [Some(&arguments.scene), arguments.weights.as_ref(), arguments.calibration.as_ref()];
     let inputs: Vec<_> = inputs.into_iter().flatten().map(|path| Source::File(path)).collect();
     let outputs =
         [(&arguments.output, output::Kind::Prediction), (&arguments.html, output::Kind::Page)];
@@ -359,6 +520,7 @@ fn run_predict(cli: &Cli, arguments: &Predict) -> Result<()> {
         units: arguments.units,
         weights: arguments.weights.as_deref(),
         methods,
+        calibration: calibration.as_ref(),
     })?;
     let frames = forecaster.frames(arguments.frame)?;
     let all = arguments.frame == FrameChoice::All;
@@ -438,6 +600,13 @@ fn run_report(cli: &Cli, folders: &[PathBuf]) -> Result<()> {
     print(&drawn.iter().map(line).collect::<String>())
 }
 
+/// The files of an input: one, or those of a folder or a pattern.
+fn files(input: &Input) -> Result<Vec<PathBuf>> {
+    let logits = input.logits.as_deref().unwrap_or_default();
+    let (path, _) = tables::location(logits, None)?;
+    Ok(tables::parts(&path, None)?.into_iter().map(|part| part.input).collect())
+}
+
 fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     let streams = [&input.logits, &input.features, &input.mask].into_iter().flatten();
     if streams.filter(|name| Location::parse(name).path.is_none()).count() > 1 {
@@ -445,7 +614,14 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     }
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => {
-            let reader = shafer_data::open_with(&Location::parse(logits), &input.table_options())?;
+            let at = Location::parse(logits);
+            let several = at.path.as_deref().is_some_and(tables::means_several);
+            let reader = if several {
+                let name = at.name.as_deref();
+                shafer_data::open_parts(&files(input)?, name, &input.table_options())?
+            } else {
+                shafer_data::open_with(&at, &input.table_options())?
+            };
             columns::check_classes(&*reader).with_context(|| input.to_string())?;
             reader
         }

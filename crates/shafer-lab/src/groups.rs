@@ -132,7 +132,9 @@ pub(crate) fn in_file(
             *column += groups[number].start;
             return error.into();
         }
-        shafer::Error::Row { row, .. } => *row += first,
+        shafer::Error::Row { row, .. }
+        | shafer::Error::Label { row, .. }
+        | shafer::Error::Group { row, .. } => *row += first,
         _ => {}
     }
     if groups.len() == 1 {

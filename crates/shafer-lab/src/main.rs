@@ -1,6 +1,7 @@
 //! The command line tool `shafer`.
 
 mod atomic;
+mod calibrate;
 mod cli;
 mod columns;
 mod commands;
@@ -15,6 +16,7 @@ mod groups;
 mod head;
 mod interrupt;
 mod joint;
+mod labels;
 mod many_classes;
 mod memory;
 mod method;
@@ -26,6 +28,7 @@ mod progress;
 mod sparsify;
 mod stream;
 mod summary;
+mod tables;
 mod terminal;
 mod words;
 

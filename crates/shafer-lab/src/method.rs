@@ -53,13 +53,17 @@ struct Parameters {
     k: Option<usize>,
 
     /// top-p: probability to cover [default: 0.9]; min-p: threshold relative to the largest
-    /// probability [default: 0.05]
+    /// probability [default: 0.05]; min-probability: threshold [default: 0.01]
     #[arg(short, long, value_name = "P")]
     p: Option<f64>,
 
     /// top-n-sigma: number of standard deviations below the largest logit [default: 1]
     #[arg(short, long, value_name = "N")]
     n: Option<f64>,
+
+    /// min-evidence: least weight of evidence, the logit minus the mean of the row [default: 0]
+    #[arg(short, long, value_name = "W", allow_negative_numbers = true)]
+    w: Option<f64>,
 }
 
 /// The names of all methods, with their help.
@@ -85,6 +89,10 @@ enum Name {
     MinP,
     /// The classes within n standard deviations of the largest logit
     TopNSigma,
+    /// The classes with a probability of at least p
+    MinProbability,
+    /// The classes with a weight of evidence of at least w
+    MinEvidence,
 }
 
 impl MethodArgs {
@@ -92,7 +100,7 @@ impl MethodArgs {
     pub(crate) fn method(&self) -> Result<Method> {
         let name = self.method.to_possible_value();
         let name = name.as_ref().map_or("", |value| value.get_name());
-        let Parameters { rounds, alpha, lambda, q, k, p, n } = self.parameters;
+        let Parameters { rounds, alpha, lambda, q, k, p, n, w } = self.parameters;
         let given = [
             ("rounds", rounds.map(|rounds| rounds as f64)),
             ("alpha", alpha),
@@ -101,6 +109,7 @@ impl MethodArgs {
             ("k", k.map(|k| k as f64)),
             ("p", p),
             ("n", n),
+            ("w", w),
         ];
         let has = |name: &str, parameter: &str| {
             let method = Method::named(name, None);
@@ -136,10 +145,10 @@ impl FromStr for Choice {
 }
 
 impl Choice {
-    /// All methods with their default parameters.
+    /// All methods with their default parameters. Min-evidence with its default is the paper's method.
     pub(crate) fn all() -> Vec<Self> {
         let default = |name| Method::named(name, None).ok();
-        let methods = Method::names().filter_map(default);
+        let methods = Method::names().filter(|&name| name != "min-evidence").filter_map(default);
         methods.map(|method| Self { method, parameter: false }).collect()
     }
 
@@ -181,11 +190,12 @@ mod tests {
             ("min-p", "min-p 0.05"),
             ("top-k", "top-k 5"),
             ("top-n-sigma", "top-n-sigma 1"),
+            ("min-evidence:w=-0.5", "min-evidence -0.5"),
         ] {
             assert_eq!(named(text).0, title);
         }
         assert_eq!("top-k".parse::<Choice>().unwrap().method(4).unwrap().0, "top-k 4");
-        assert_eq!(Choice::all().len(), Method::names().len());
+        assert_eq!(Choice::all().len(), Method::names().len() - 1);
     }
 
     #[test]
@@ -207,6 +217,7 @@ mod tests {
             k: None,
             p: None,
             n: None,
+            w: None,
         };
         let arguments = |method, parameters| MethodArgs { method, temperature: 1.0, parameters };
         let alpha = Parameters { alpha: Some(2.0), ..parameters.clone() };
@@ -214,7 +225,10 @@ mod tests {
         assert_eq!(error.to_string(), "alpha is a parameter of entmax, not of top-k");
         let p = Parameters { p: Some(0.5), ..parameters.clone() };
         let error = arguments(Name::Softmax, p.clone()).method().unwrap_err();
-        assert_eq!(error.to_string(), "p is a parameter of top-p and min-p, not of softmax");
+        assert_eq!(
+            error.to_string(),
+            "p is a parameter of top-p and min-p and min-probability, not of softmax"
+        );
         assert_eq!(arguments(Name::MinP, p).method().unwrap(), Method::min_p(0.5).unwrap());
         assert_eq!(
             arguments(Name::TopP, parameters).method().unwrap(),

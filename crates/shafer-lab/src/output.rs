@@ -18,6 +18,10 @@ pub(crate) enum Kind {
     Page,
     /// What `shafer predict` writes.
     Prediction,
+    /// What `shafer calibrate` writes.
+    Calibration,
+    /// A drawing.
+    Drawing,
 }
 
 /// An input of a command.
@@ -35,6 +39,12 @@ pub(crate) fn check(inputs: &[Source<'_>], output: &Path, kind: Kind, force: boo
     if kind == Kind::Page && !ends_in("html") && !ends_in("htm") {
         bail!("{label}: is not an .html name; end the name of the page in .html");
     }
+    if kind == Kind::Calibration && !ends_in("json") {
+        bail!("{label}: is not a .json name; end the name of the calibration in .json");
+    }
+    if kind == Kind::Drawing && !ends_in("svg") {
+        bail!("{label}: is not an .svg name; end the name of the drawing in .svg");
+    }
     // A path that does not exist harms nothing. Folders and devices are refused on creation.
     let Ok(found) = fs::metadata(output) else { return Ok(()) };
     for input in inputs {
@@ -51,6 +61,8 @@ pub(crate) fn check(inputs: &[Source<'_>], output: &Path, kind: Kind, force: boo
     }
     let ours = match kind {
         Kind::Page => begins_with_mark(output, br#"<meta name="generator" content="shafer "#),
+        Kind::Calibration => begins_with_mark(output, br#""measured_on""#),
+        Kind::Drawing => begins_with_mark(output, b"<svg "),
         Kind::Prediction if ends_in("json") => begins_with_mark(output, br#""seconds_per_step""#),
         Kind::Prediction if ends_in("svg") => begins_with_mark(output, SVG_MARK.as_bytes()),
         Kind::Prediction if ends_in("csv") => {

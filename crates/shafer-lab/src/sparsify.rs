@@ -9,11 +9,13 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use half::{bf16, f16};
 use serde::Serialize;
-use shafer::{CsrRows, Element, Method, Threads};
+use shafer::calibrate::{Calibration, Strata};
+use shafer::{CsrRows, Element, Logits, Method, RowCounts, Threads};
 use shafer_data::{Dtype, RowWriter, SparseRows, Values, ValuesRef};
 
 use crate::groups::{Array, JoinedRows, in_file, join_dense};
 use crate::joint::JointSummary;
+use crate::labels::Labels;
 use crate::many_classes;
 use crate::memory;
 use crate::method::EVIDENTIAL;
@@ -25,7 +27,7 @@ use crate::words::counted;
 /// The summary of a file.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
-    pub(crate) method: &'static str,
+    pub(crate) method: String,
     pub(crate) rows: usize,
     pub(crate) classes: usize,
     /// `None` if there are no rows.
@@ -54,11 +56,44 @@ pub(crate) fn check_memory(rows: &Rows, is_written: bool) -> Result<()> {
     memory::check(bytes, &format!("rows of {}", counted(classes, "class")))
 }
 
+/// What is done to rows.
+pub(crate) enum Transform {
+    /// A method at a temperature.
+    Method(Method, f64),
+    /// A calibration with one threshold.
+    Calibrated(Box<Calibration>),
+    /// Each group of rows has a threshold of its own.
+    ByGroup(Box<Calibration>, Labels),
+}
+
+impl Transform {
+    /// The transform of a calibration, with the groups of the rows if it is by group.
+    pub(crate) fn calibrated(calibration: Calibration, groups: Option<Labels>) -> Result<Self> {
+        match (calibration.strata(), groups) {
+            (Strata::Group, Some(groups)) => Ok(Self::ByGroup(Box::new(calibration), groups)),
+            (Strata::Group, None) => {
+                bail!("the calibration is by group; give the group of each row with --row-groups")
+            }
+            (_, Some(_)) => bail!("the calibration is not by group; leave out --row-groups"),
+            (_, None) => Ok(Self::Calibrated(Box::new(calibration))),
+        }
+    }
+
+    /// For messages and the metadata of files.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Method(method, _) => method.name().to_owned(),
+            Self::Calibrated(calibration) | Self::ByGroup(calibration, _) => {
+                format!("{} calibrated for {}", calibration.score(), calibration.alpha())
+            }
+        }
+    }
+}
+
 /// Transforms all rows, and writes them if there is an output.
 pub(crate) fn sparsify(
     rows: Rows,
-    method: Method,
-    temperature: f64,
+    method: Transform,
     output: Option<Output>,
     progress: Progress,
 ) -> Result<Report> {
@@ -68,7 +103,7 @@ pub(crate) fn sparsify(
         Dtype::F32 => typed::<f32>,
         Dtype::F64 => typed::<f64>,
     };
-    typed(rows, method, temperature, output, progress)
+    typed(rows, method, output, progress)
 }
 
 /// The output file.
@@ -103,13 +138,13 @@ typed! { f16, F16; bf16, Bf16; f32, F32; f64, F64; }
 
 fn typed<E: Typed>(
     rows: Rows,
-    method: Method,
-    temperature: f64,
+    mut method: Transform,
     output: Option<Output>,
     mut progress: Progress,
 ) -> Result<Report> {
     let start = Instant::now();
     let (shape, groups) = (rows.shape(), rows.groups().to_vec());
+    let name = method.name();
     let mut tally = Tally::new(&groups);
     let (mut total, mut vacuous) = (0, 0);
     let mut mask_part = Vec::new();
@@ -127,24 +162,31 @@ fn typed<E: Typed>(
         let writer = writer.transpose()?;
         let computed = rows.for_each(|block| {
             let logits = E::of(block.logits);
+            let count = logits.len() / shape.classes;
+            let (temperature, of_block) = match &mut method {
+                Transform::Method(method, temperature) => (*temperature, OfBlock::Method(*method)),
+                Transform::Calibrated(calibration) => (1.0, OfBlock::Calibrated(calibration, None)),
+                Transform::ByGroup(calibration, groups) => {
+                    let groups = groups.next(block.first, count, shape.classes)?;
+                    (1.0, OfBlock::Calibrated(calibration, Some(groups)))
+                }
+            };
             let array = Array { logits, shape, mask: block.mask, temperature };
             let mut parts = used.try_recv().unwrap_or_else(|_| Parts::new(groups.len()));
             for (number, group) in groups.iter().enumerate() {
                 let report = array.with_group(group, &mut mask_part, |input| {
                     let sizes = tally.sizes(number, input.row_count());
                     match dense {
-                        None => method.sizes_into(input, Threads::All, sizes),
+                        None => of_block.sizes_into(input, sizes),
                         Some(true) => {
                             let part = &mut parts.dense[number];
                             part.resize(input.len(), E::default());
-                            method.dense_and_sizes_into(input, Threads::All, part, sizes)
+                            of_block.dense_and_sizes_into(input, part, sizes)
                         }
                         Some(false) => {
                             let part = &mut parts.sparse[number];
-                            let report = method.csr_into(input, Threads::All, part)?;
-                            for (size, (indices, _)) in sizes.iter_mut().zip(part.iter()) {
-                                *size = indices.len() as u32;
-                            }
+                            let report = of_block.csr_into(input, part)?;
+                            count_sizes(part, sizes);
                             Ok(report)
                         }
                     }
@@ -160,9 +202,8 @@ fn typed<E: Typed>(
                 bail!("the output could not be written");
             }
             tally.count();
-            let rows = logits.len() / shape.classes;
-            total += rows;
-            progress.add(rows);
+            total += count;
+            progress.add(count);
             progress.expect(block.share_read);
             Ok(ControlFlow::Continue(()))
         });
@@ -176,8 +217,11 @@ fn typed<E: Typed>(
             None => computed,
         }
     })?;
+    if let Transform::ByGroup(_, groups) = &mut method {
+        groups.finish(total)?;
+    }
     Ok(Report {
-        method: method.name(),
+        method: name,
         rows: total,
         classes: shape.classes,
         kept: tally.summary(),
@@ -186,6 +230,67 @@ fn typed<E: Typed>(
         groups: tally.groups(),
         joint: tally.joint(),
     })
+}
+
+/// What is done to the rows of a block.
+enum OfBlock<'a> {
+    Method(Method),
+    /// With the groups of the rows, if they matter.
+    Calibrated(&'a Calibration, Option<&'a [u32]>),
+}
+
+impl OfBlock<'_> {
+    fn sizes_into<E: Element>(
+        &self,
+        input: &Logits<'_, E>,
+        sizes: &mut [u32],
+    ) -> shafer::Result<RowCounts> {
+        match self {
+            Self::Method(method) => method.sizes_into(input, Threads::All, sizes),
+            Self::Calibrated(..) => {
+                let mut rows = CsrRows::new();
+                let counts = self.csr_into(input, &mut rows)?;
+                count_sizes(&rows, sizes);
+                Ok(counts)
+            }
+        }
+    }
+
+    fn dense_and_sizes_into<E: Element>(
+        &self,
+        input: &Logits<'_, E>,
+        out: &mut [E],
+        sizes: &mut [u32],
+    ) -> shafer::Result<RowCounts> {
+        match self {
+            Self::Method(method) => method.dense_and_sizes_into(input, Threads::All, out, sizes),
+            Self::Calibrated(calibration, groups) => {
+                // Sizes of supports, not of probabilities that do not underflow.
+                self.sizes_into(input, sizes)?;
+                calibration.dense_into(input, *groups, Threads::All, out)
+            }
+        }
+    }
+
+    fn csr_into<E: Element>(
+        &self,
+        input: &Logits<'_, E>,
+        rows: &mut CsrRows<E>,
+    ) -> shafer::Result<RowCounts> {
+        match self {
+            Self::Method(method) => method.csr_into(input, Threads::All, rows),
+            Self::Calibrated(calibration, groups) => {
+                calibration.csr_into(input, *groups, Threads::All, rows)
+            }
+        }
+    }
+}
+
+/// The number of entries of each row.
+fn count_sizes<E>(rows: &CsrRows<E>, sizes: &mut [u32]) {
+    for (size, (indices, _)) in sizes.iter_mut().zip(rows.iter()) {
+        *size = indices.len() as u32;
+    }
 }
 
 /// The output rows of a block, by group.

@@ -59,7 +59,7 @@ fn tables_give_the_rows_that_they_hold() {
     let message = complaint(folder.path(), &["sparsify", &at("list-none.parquet:absent")]);
     assert!(message.contains("has no column `absent`; it holds `id` int64, "), "{message}");
     let message = complaint(folder.path(), &["sparsify", &at("list-none.parquet:name")]);
-    assert!(message.contains("list-none.parquet:name: is a column of bytes; "), "{message}");
+    assert!(message.contains("list-none.parquet:name: is a column of utf8view; "), "{message}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn methods_are_compared() {
     assert_eq!((&report["rows"], &report["classes"]), (&3.into(), &4.into()));
     assert_eq!(report["vacuous"], 1);
     let methods = report["methods"].as_array().unwrap();
-    assert_eq!(methods.len(), 10);
+    assert_eq!(methods.len(), 11);
     // k is 5, but there are only 4 classes.
     assert_eq!(methods[6]["name"], "top-k 4");
     let evidential = &methods[0];

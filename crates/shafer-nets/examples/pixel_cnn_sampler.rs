@@ -16,6 +16,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const IMAGES: usize = 25;
 
+/// The side and the number of the grids that full passes draw to the end.
+const COMPLETE: usize = 8;
+const COMPLETE_IMAGES: usize = 5;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let weights = arguments.next().ok_or("usage: pixel_cnn_sampler WEIGHTS [TURNS] [POSITIONS]")?;
@@ -43,8 +47,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             assert_eq!(plain[..positions], codes[..positions], "the codes differ");
         }
     }
+    let complete = assert_complete_grids_agree(&config, &classes[..COMPLETE_IMAGES], sampling)?;
     let result = serde_json::json!({
         "images": IMAGES,
+        "complete_side": COMPLETE,
+        "complete_codes": complete,
         "positions": config.positions(),
         "layers": config.layers,
         "width": config.width,
@@ -75,6 +82,20 @@ fn by_full_passes(
         prior.sample_by_full_passes(classes, &sampling, positions).map(|samples| samples.codes)
     });
     Ok(shares.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// Smaller grids with the same layers, drawn to the end by both. Returns the number of codes.
+fn assert_complete_grids_agree(
+    config: &PixelCnnConfig,
+    classes: &[u16],
+    sampling: Sampling<'_>,
+) -> Result<usize, shafer_nets::Error> {
+    let config = PixelCnnConfig { latent: [COMPLETE; 2], ..config.clone() };
+    let prior = PixelCnn::untrained(&config, 0)?;
+    let fast = Sampler::new(&prior).sample(classes, &sampling)?.codes;
+    let plain = by_full_passes(&prior, classes, sampling, config.positions())?;
+    assert_eq!(fast, plain, "the codes differ");
+    Ok(fast.len())
 }
 
 fn ends(prior: &PixelCnn, codes: &[u16]) -> Result<[Vec<f32>; 2], shafer_nets::Error> {

@@ -1,8 +1,8 @@
 //! A classifier that is trained on real images, to judge generated ones, and its training.
 
 use burn::module::Module;
-use burn::tensor::Device;
 use burn::tensor::activation::{log_softmax, softmax};
+use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Optimiser, finite_positive, positive, size};
@@ -109,6 +109,15 @@ impl Classifier {
 
     /// The probabilities of the classes, `images x classes`, for images with pixels from 0 to 1.
     pub fn probabilities(&self, images: &[f32]) -> Result<Vec<f32>> {
+        self.blocks(images, |logits| softmax(logits, 1))
+    }
+
+    /// The logits of the classes, as [`probabilities`](Self::probabilities).
+    pub fn logits(&self, images: &[f32]) -> Result<Vec<f32>> {
+        self.blocks(images, |logits| logits)
+    }
+
+    fn blocks(&self, images: &[f32], last: impl Fn(Tensor<2>) -> Tensor<2>) -> Result<Vec<f32>> {
         let pixels = self.config.pixels;
         if !images.len().is_multiple_of(pixels) {
             return Err(Error::data(
@@ -117,13 +126,13 @@ impl Classifier {
             ));
         }
         let blocks = images.chunks(CLASSIFIED_AT_ONCE * pixels);
-        Ok(blocks.flat_map(|block| self.block(block.to_vec())).collect())
+        Ok(blocks.flat_map(|block| host(last(self.block(block.to_vec())))).collect())
     }
 
-    fn block(&self, images: Vec<f32>) -> Vec<f32> {
+    fn block(&self, images: Vec<f32>) -> Tensor<2> {
         let shape = [images.len() / self.config.pixels, self.config.pixels];
         let device = self.network.device();
-        host(softmax(self.network.forward(tensor(images, shape, &device)), 1))
+        self.network.forward(tensor(images, shape, &device))
     }
 
     /// The share of these examples whose label is the most probable class.
@@ -133,7 +142,7 @@ impl Classifier {
         let rows: Vec<u32> = (0..examples.len() as u32).collect();
         let mut right = 0;
         for rows in rows.chunks(CLASSIFIED_AT_ONCE) {
-            let probabilities = self.block(examples.units(rows));
+            let probabilities = host(softmax(self.block(examples.units(rows)), 1));
             let judged = rows.iter().zip(probabilities.chunks_exact(classes));
             right += judged
                 .filter(|&(&row, p)| p.iter().all(|&other| p[examples.label(row)] >= other))

@@ -91,6 +91,26 @@ impl Cvae {
         }
     }
 
+    /// The logits of q(z|x,y), `examples x latent_classes`.
+    ///
+    /// ```
+    /// use shafer_nets::{Cvae, Examples, NetworkConfig};
+    ///
+    /// let cvae = Cvae::untrained(&NetworkConfig::default(), 0)?;
+    /// let images = [0; 3 * 28 * 28];
+    /// assert_eq!(cvae.posterior(Examples::new(&images, &[0, 1, 0], 28 * 28)?)?.len(), 3 * 10);
+    /// # Ok::<(), shafer_nets::Error>(())
+    /// ```
+    pub fn posterior(&self, examples: Examples<'_>) -> Result<Vec<f32>> {
+        examples.check(self.config.pixels(), self.config.conditions)?;
+        let device = self.device();
+        let rows: Vec<u32> = (0..examples.len() as u32).collect();
+        let block = |rows: &[u32]| {
+            host(self.network.posterior(&Inputs::gather(&self.config, &examples, rows, &device)))
+        };
+        Ok(rows.chunks(EVALUATED_AT_ONCE).flat_map(block).collect())
+    }
+
     /// Measures posterior collapse over these examples.
     pub fn diagnose(&self, examples: Examples<'_>) -> Result<Diagnosis> {
         let NetworkConfig { conditions, latent_classes: classes, .. } = self.config;

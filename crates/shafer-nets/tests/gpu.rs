@@ -7,7 +7,6 @@ mod common;
 use common::parameters;
 use shafer_nets::behaviour::{self, Example, Predictor};
 use shafer_nets::pixel_cnn::{CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining};
-use shafer_nets::pixel_cnn::{CodeGrids, PixelCnn, PixelCnnConfig, PixelCnnTraining};
 use shafer_nets::training::{Losses as _, Model};
 use shafer_nets::vqvae::{self, Codebook, VqVae};
 use shafer_nets::wide_residual::{self, WideResidual};

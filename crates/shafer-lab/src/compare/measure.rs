@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use shafer::{CsrRows, Element};
 
 use super::Output;
-use super::labels::Truth;
+use super::truth::Truth;
 
 /// The reference values for the rows of a chunk.
 pub(super) struct Reference<'a> {

@@ -4,8 +4,6 @@
 
 mod curve;
 mod html;
-mod interval;
-mod labels;
 mod measure;
 mod sample;
 mod svg;
@@ -14,6 +12,7 @@ mod table;
 mod tests;
 mod top;
 mod totals;
+mod truth;
 
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
@@ -25,7 +24,9 @@ use serde::Serialize;
 use shafer::{CsrRows, Element, Error, Logits, Method, Threads};
 use shafer_data::Dtype;
 
+use crate::calibrate::{EqualGuarantee, Retained};
 use crate::groups::in_file;
+use crate::labels::Labels;
 use crate::progress::Progress;
 use crate::sparsify::Typed;
 use crate::stream::{Rows, Shape};
@@ -35,12 +36,11 @@ use crate::{interrupt, memory};
 
 use curve::{Curve, Curves};
 pub(crate) use html::html;
-pub(crate) use labels::Labels;
-use labels::TruthReport;
 use measure::{Reference, RowNumbers};
 use sample::{Sample, SampleRow};
 use top::{Scored, Top};
 use totals::{Totals, bins};
+use truth::TruthReport;
 
 /// The results of all methods on a file.
 #[derive(Clone, Debug, Serialize)]
@@ -65,6 +65,9 @@ pub(crate) struct Comparison {
     /// The bins of the histograms, as inclusive ranges of support sizes.
     pub(crate) bins: Vec<(usize, usize)>,
     pub(crate) methods: Vec<MethodReport>,
+    /// Methods at equal guarantee, with labels only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) equal_guarantee: Option<EqualGuarantee>,
     /// Classes kept against probability dropped for a range of parameters; computed for the page only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) curves: Vec<Curve>,
@@ -161,7 +164,7 @@ pub(crate) fn compare(
     };
     let start = Instant::now();
     let (shape, temperature) = (rows.shape(), request.temperature);
-    let found = typed(rows, request, progress)?;
+    let (found, equal_guarantee) = typed(rows, request, progress)?;
     let Found { methods, vacuous, rows, sample, .. } = found;
     let bins = bins(shape.classes);
     Ok(Comparison {
@@ -178,6 +181,7 @@ pub(crate) fn compare(
         seconds: start.elapsed().as_secs_f64(),
         methods: methods.into_iter().map(|method| method.report(&bins)).collect(),
         bins,
+        equal_guarantee,
         curves: found.curves.map(Curves::report).unwrap_or_default(),
         sample,
     })
@@ -187,9 +191,14 @@ pub(crate) fn compare(
 /// occupy all threads.
 const CHUNK: usize = 1 << 18;
 
-fn typed<E: Typed>(rows: Rows, request: Request, mut progress: Progress) -> Result<Found> {
+fn typed<E: Typed>(
+    rows: Rows,
+    request: Request,
+    mut progress: Progress,
+) -> Result<(Found, Option<EqualGuarantee>)> {
     let Request { methods, temperature, mut labels, page } = request;
     let shape = rows.shape();
+    let mut retained = labels.is_some().then(|| Retained::new(shape.classes, temperature));
     let mut pass = Pass::<E>::new(shape.classes, methods, temperature, page)?;
     let groups = rows.groups().to_vec();
     let mut packed = Vec::new();
@@ -204,6 +213,9 @@ fn typed<E: Typed>(rows: Rows, request: Request, mut progress: Progress) -> Resu
                 .map(|labels| labels.next(first, rows, shape.classes))
                 .transpose()?;
             pass.add(logits, labels).map_err(|error| in_file(error, first, 0, &groups))?;
+            if let (Some(retained), Some(labels)) = (&mut retained, labels) {
+                retained.add(logits, labels);
+            }
             progress.add(rows);
         }
         progress.expect(block.share_read);
@@ -212,11 +224,13 @@ fn typed<E: Typed>(rows: Rows, request: Request, mut progress: Progress) -> Resu
     if let Some(labels) = &mut labels {
         labels.finish(pass.found.rows)?;
     }
-    Ok(pass.found)
+    // Labels of masked classes are errors there; here they only cannot be kept.
+    let equal = retained.map(|retained| retained.equal_guarantee().ok().flatten());
+    Ok((pass.found, equal.flatten()))
 }
 
 /// The rows as a contiguous row-major array, with -inf for masked logits.
-fn gathered<'a, E: Element>(
+pub(crate) fn gathered<'a, E: Element>(
     logits: &'a [E],
     shape: Shape,
     mask: Option<&[bool]>,

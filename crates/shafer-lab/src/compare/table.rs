@@ -232,6 +232,9 @@ impl Comparison {
             );
         }
         let _ = writeln!(text, "time {:.3} s, threads {}", self.seconds, self.threads);
+        if let Some(equal) = &self.equal_guarantee {
+            text += &equal.text();
+        }
         text
     }
 

@@ -213,7 +213,7 @@ fn rows_of_interest_are_in_the_sample_wherever_they_are() {
     let shown = found.sample.rows().iter().find(|shown| shown.row == 777).unwrap();
     assert_eq!(found.conflict.into_rows()[0].row, 777);
     let evidential = shown.methods[0].as_ref().unwrap();
-    assert_eq!((evidential.kept, shown.methods.len()), (3, 10));
+    assert_eq!((evidential.kept, shown.methods.len()), (3, 11));
     assert_eq!(shown.classes[..3], [0, 1, 2]);
 }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use shafer::{Element, Error, Method};
 
-use super::labels::TruthTotals;
 use super::measure::RowNumbers;
 use super::top::Top;
+use super::truth::TruthTotals;
 use super::{Failure, MethodReport, Output};
 use crate::summary::SizeCounts;
 

@@ -50,7 +50,7 @@ impl LineStyle {
     pub(crate) fn of_method(title: &str) -> Self {
         let dash: &[f64] = match title.split(' ').next().unwrap_or_default() {
             method::SOFTMAX | "sparsegen-hg" | "top-p" => &[7.0, 3.0],
-            "entmax" | "min-p" => &[2.0, 2.5],
+            "entmax" | "min-p" | "min-probability" | "min-evidence" => &[2.0, 2.5],
             "sparsegen-lin" | "top-k" | "top-n-sigma" => &[9.0, 3.0, 2.0, 3.0],
             _ => &[],
         };

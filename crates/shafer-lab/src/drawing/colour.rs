@@ -59,6 +59,8 @@ pub(crate) fn of_method(title: &str) -> Colour {
         "top-k" => colour(0x00AA_4499),
         "top-p" => colour(0x0088_8888),
         "top-n-sigma" => colour(0x0066_4422),
+        "min-probability" => colour(0x0088_2255),
+        "min-evidence" => colour(0x0033_9977),
         _ => colour(0x00B7_9F00),
     }
 }

@@ -8,11 +8,13 @@ use crate::method::{Choice, EVIDENTIAL, SOFTMAX, SPARSEMAX};
 /// A method with its title: the name, with the parameter where it has one.
 pub(crate) type Method = (String, shafer::Method);
 
-/// The methods that results have, each with its default parameter. Top-n-sigma is newer than the results.
+/// The methods that results have, each with its default parameter. Top-n-sigma and
+/// min-probability are newer than the results.
 pub(crate) fn all(classes: usize) -> Result<Vec<Method>> {
     let methods = Choice::all().into_iter().map(|choice| choice.method(classes));
     let known = |method: &Result<Method>| {
-        !method.as_ref().is_ok_and(|(_, method)| method.name() == "top-n-sigma")
+        let newer = ["top-n-sigma", "min-probability"];
+        !method.as_ref().is_ok_and(|(_, method)| newer.contains(&method.name()))
     };
     methods.filter(known).collect()
 }

@@ -25,6 +25,16 @@ fn experiments_have_unique_names_and_a_default_preset() {
     }
 }
 
+/// A page without its images, whose base64 can spell anything.
+fn without_images(page: &str) -> String {
+    let mut parts = page.split("base64,");
+    let first = parts.next().unwrap().to_owned();
+    parts.fold(first, |text, part| text + part.trim_start_matches(|c| c != '"'))
+}
+
+/// Results of other commands, which have no page.
+const NO_EXPERIMENTS: &[&str] = &["vqvae-sampler", "guarantee", "behaviour-calibration"];
+
 /// The runs behind the tables of the documents, as large as the paper's.
 #[test]
 fn the_results_in_the_repository_are_drawn() {
@@ -32,13 +42,20 @@ fn the_results_in_the_repository_are_drawn() {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if NO_EXPERIMENTS.contains(&name.as_str()) {
+            continue;
+        }
         let run = tempfile::tempdir().unwrap();
         std::fs::copy(&path, run.path().join(RESULTS)).unwrap();
         let results = read(run.path()).unwrap();
-        let page = results.page(&results.figures()).unwrap();
+        let page = without_images(&results.page(&results.figures()).unwrap());
         assert!(page.contains("<svg") && !page.contains("NaN"), "{}", path.display());
-        names.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
+        names.push(name);
     }
     names.sort();
-    assert_eq!(names, ["behaviour", "behaviour-backward", "fashion", "mnist", "notmnist"]);
+    let behaviour = ["behaviour", "behaviour-backward"];
+    let images = ["fashion", "fashion-stable", "mnist", "notmnist"];
+    let codes = ["vqvae-cifar10", "vqvae-cifar10-live"];
+    assert_eq!(names, [&behaviour[..], &images, &codes].concat());
 }

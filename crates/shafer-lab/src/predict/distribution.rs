@@ -28,10 +28,20 @@ impl JointDistribution {
 
     /// Applies a method to each variable.
     pub(crate) fn new(method: Method, logits: &[f32], network: &NetworkConfig) -> Result<Self> {
+        Self::at(method, 1.0, logits, network)
+    }
+
+    /// As [`new`](Self::new), at a temperature.
+    pub(crate) fn at(
+        method: Method,
+        temperature: f64,
+        logits: &[f32],
+        network: &NetworkConfig,
+    ) -> Result<Self> {
         let logits: Vec<f64> = logits.iter().copied().map(f64::from).collect();
         let parts = logits
             .chunks(network.classes)
-            .map(|row| Ok(method.csr(&Logits::row(row)?, Threads::One)?))
+            .map(|row| Ok(method.csr(&Logits::row(row)?.temperature(temperature)?, Threads::One)?))
             .collect::<Result<Vec<_>>>()?;
         let rows: Vec<(usize, &[u32], &[f64])> = parts
             .iter()

@@ -16,6 +16,7 @@ use std::str::FromStr;
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 use shafer::Method;
+use shafer::calibrate::Calibration;
 use shafer_data::dataset::{FRAME_STEP, SECONDS_PER_STEP, Window};
 use shafer_nets::behaviour::{Forecast, Point, Predictor, Query};
 
@@ -117,6 +118,8 @@ pub(crate) struct Request<'a> {
     /// Weights of `shafer reproduce behaviour`; the embedded ones by default.
     pub(crate) weights: Option<&'a Path>,
     pub(crate) methods: &'a [Choice],
+    /// One more method: a calibration for the classes of a variable.
+    pub(crate) calibration: Option<&'a Calibration>,
 }
 
 /// A scene with a network, for predictions of single frames.
@@ -124,6 +127,8 @@ pub(crate) struct Forecaster {
     recording: Recording,
     predictor: Predictor,
     methods: Vec<(String, Method)>,
+    /// One more, at a temperature.
+    calibrated: Option<(String, Method, f64)>,
     warnings: Vec<String>,
 }
 
@@ -151,8 +156,23 @@ impl Forecaster {
         let classes = network.classes;
         let methods = request.methods.iter().map(|choice| choice.method(classes));
         let methods = methods.collect::<Result<Vec<_>>>()?;
+        let calibrated = request
+            .calibration
+            .map(|calibration| {
+                let found = calibration.classes();
+                if found != classes {
+                    bail!(
+                        "the calibration is for {found} classes, but each variable of the network has {classes}"
+                    );
+                }
+                let (method, temperature) = calibration.method(None)?;
+                let name =
+                    format!("{} calibrated for {}", calibration.score(), calibration.alpha());
+                Ok((name, method, temperature))
+            })
+            .transpose()?;
         let warnings = recording.warnings();
-        Ok(Self { recording, predictor, methods, warnings })
+        Ok(Self { recording, predictor, methods, calibrated, warnings })
     }
 
     /// What suggests that the scene is not what it is taken for.
@@ -188,7 +208,7 @@ impl Forecaster {
     }
 
     fn predict(&self, frame: u32) -> Result<Prediction> {
-        let Self { recording, predictor, methods, .. } = self;
+        let Self { recording, predictor, methods, calibrated, .. } = self;
         let network = predictor.config();
         // The first state that the network sees has a velocity and an acceleration: two steps more.
         let steps = network.history_steps + 2;
@@ -197,7 +217,14 @@ impl Forecaster {
             recording.at(frame, steps).windows_at(&[present], &window_shape(network, 0, 0))?;
         let encoded = predictor.encode(&observations(&windows)?)?;
         let distributions = (0..windows.len())
-            .map(|agent| JointDistribution::all(methods, encoded.logits(agent), network))
+            .map(|agent| {
+                let logits = encoded.logits(agent);
+                let mut made = JointDistribution::all(methods, logits, network)?;
+                if let Some((_, method, temperature)) = calibrated {
+                    made.push(JointDistribution::at(*method, *temperature, logits, network)?);
+                }
+                Ok(made)
+            })
             .collect::<Result<Vec<_>>>()?;
         // Only classes that a method keeps are decoded, each once, in one batch.
         let classes = network.joint_classes();
@@ -215,6 +242,11 @@ impl Forecaster {
         for (query, forecast) in queries.iter().zip(predictor.forecast(&encoded, &queries)?) {
             forecasts[query.agent * classes + query.class] = Some(forecast);
         }
+        let titles: Vec<&String> = methods
+            .iter()
+            .map(|(title, _)| title)
+            .chain(calibrated.iter().map(|(title, ..)| title))
+            .collect();
         let agents =
             windows.iter().zip(&distributions).enumerate().map(|(agent, (window, made))| {
                 let modes = |distribution: &JointDistribution| {
@@ -234,11 +266,11 @@ impl Forecaster {
                     neighbours: window.neighbour_count,
                     past: past.collect(),
                     constant_velocity: constant_velocity(window, network.future_steps),
-                    methods: methods
+                    methods: titles
                         .iter()
                         .zip(made)
-                        .map(|((title, _), made)| MethodModes {
-                            method: title.clone(),
+                        .map(|(title, made)| MethodModes {
+                            method: (*title).clone(),
                             modes: modes(made),
                         })
                         .collect(),

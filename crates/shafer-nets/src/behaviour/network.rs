@@ -134,6 +134,12 @@ impl Network {
         self.posterior.forward(Tensor::cat(vec![x, forward, backward], 1))
     }
 
+    /// The logits of q(z|x,y) of a batch.
+    pub(crate) fn posterior_of(&self, inputs: &Inputs, config: &NetworkConfig) -> Tensor<2> {
+        let x = self.encode(&inputs.seen, config);
+        self.posterior(x, &inputs.seen, &inputs.future)
+    }
+
     /// The decoder before its first step, for these latent variables.
     pub(crate) fn start(&self, z: Tensor<2>, x: Tensor<2>, present: Tensor<2>) -> Decoding {
         let zx = Tensor::cat(vec![z, x], 1);

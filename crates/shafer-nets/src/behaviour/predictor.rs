@@ -5,10 +5,10 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::config::NetworkConfig;
-use super::example::Observation;
+use super::example::{self, Example, Observation};
 use super::metrics::Point;
 use super::mixture;
-use super::network::{Decoding, Network, Seen};
+use super::network::{Decoding, Inputs, Network, Seen};
 use crate::layers::Initialiser;
 use crate::random::{Purpose, Random};
 use crate::weights::{Precision, Tensors, host, tensor};
@@ -165,6 +165,30 @@ impl Predictor {
             encoded.present.extend(host(seen.present));
         }
         Ok(encoded)
+    }
+
+    /// The logits of q(z|x,y), which sees the future: for each example the classes of the first variable, then those
+    /// of the next.
+    ///
+    /// ```
+    /// use shafer_nets::behaviour::{Example, NetworkConfig, Predictor};
+    ///
+    /// let predictor = Predictor::untrained(&NetworkConfig::default(), 0)?;
+    /// let standing = Example::new(&[[0.0; 6]; 3], &[[0.0; 6]; 3], &[[0.0; 6]; 12])?;
+    /// assert_eq!(predictor.posterior(&[standing])?.len(), 10);
+    /// # Ok::<(), shafer_nets::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The future of an example is shorter than a prediction.
+    pub fn posterior(&self, examples: &[Example]) -> Result<Vec<f32>> {
+        example::check(examples, &self.config)?;
+        let device = self.network.device();
+        let block = |examples: &[Example]| {
+            let inputs = Inputs::gather(examples, &self.config, &device);
+            host(self.network.posterior_of(&inputs, &self.config))
+        };
+        Ok(examples.chunks(DECODED_AT_ONCE).flat_map(block).collect())
     }
 
     /// The mean paths of joint classes, in the order of the queries.

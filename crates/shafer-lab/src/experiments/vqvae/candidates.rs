@@ -4,11 +4,14 @@ use anyhow::Result;
 use shafer::{CsrRows, Logits, Threads};
 use shafer_nets::pixel_cnn::Sampling;
 
-use crate::experiments::methods::{self, Method, MethodName};
-use crate::method::EVIDENTIAL;
+use crate::experiments::methods::{Method, MethodName};
+use crate::method::{Choice, EVIDENTIAL};
 
 /// Softmax over the codes that occur in the training set.
 pub(super) const SEEN: &str = "seen";
+
+/// Evidential over the codes that occur in the training set.
+const EVIDENTIAL_OF_SEEN: &str = "evidential-seen";
 
 /// A method of this experiment.
 pub(super) struct Candidate {
@@ -56,11 +59,12 @@ impl Candidate {
     }
 }
 
-/// All methods; evidential with more rounds; and the codes of the training set, which show what a method gains by
-/// dropping codes that are not in use at all.
+/// All methods; evidential with more rounds; softmax over the codes of the training set, which shows what a method
+/// gains by dropping codes that are not in use at all; and evidential over the same codes, whose mean they alone set.
 pub(super) fn all(codes: usize) -> Result<Vec<Candidate>> {
     let mut candidates = Vec::new();
-    for method in methods::all(codes)? {
+    for choice in Choice::all() {
+        let method = choice.method(codes)?;
         candidates.push(Candidate { name: MethodName::of(&method), method, seen_only: false });
     }
     for rounds in [2, 3] {
@@ -71,9 +75,13 @@ pub(super) fn all(codes: usize) -> Result<Vec<Candidate>> {
         let method = (name.title.clone(), shafer::Method::evidential(rounds)?);
         candidates.push(Candidate { name, method, seen_only: false });
     }
-    let name = MethodName { name: SEEN.to_owned(), title: "codes in use".to_owned() };
-    let method = (name.title.clone(), shafer::Method::SOFTMAX);
-    candidates.push(Candidate { name, method, seen_only: true });
+    for (name, title, method) in [
+        (SEEN, "codes in use", shafer::Method::SOFTMAX),
+        (EVIDENTIAL_OF_SEEN, "evidential, in use", shafer::Method::EVIDENTIAL),
+    ] {
+        let name = MethodName { name: name.to_owned(), title: title.to_owned() };
+        candidates.push(Candidate { method: (name.title.clone(), method), name, seen_only: true });
+    }
     Ok(candidates)
 }
 

@@ -23,6 +23,9 @@ pub(super) struct Kept {
     mass: f64,
     /// The number of positions whose true code is dropped.
     missed: u64,
+    /// The sum over all positions of kept codes that occur in the training set, and the largest of these numbers.
+    in_use: u64,
+    most_in_use: u64,
     /// For each position of the grid: the sum of kept codes over all grids.
     by_position: Vec<u64>,
 }
@@ -30,7 +33,7 @@ pub(super) struct Kept {
 impl Kept {
     fn new(codes: usize, positions: usize) -> Self {
         let (histogram, by_position) = (vec![0; codes + 1], vec![0; positions]);
-        Self { histogram, mass: 0.0, missed: 0, by_position }
+        Self { histogram, mass: 0.0, missed: 0, in_use: 0, most_in_use: 0, by_position }
     }
 
     fn add(&mut self, other: &Self) {
@@ -42,6 +45,8 @@ impl Kept {
         }
         self.mass += other.mass;
         self.missed += other.missed;
+        self.in_use += other.in_use;
+        self.most_in_use = self.most_in_use.max(other.most_in_use);
     }
 
     fn rows(&self) -> u64 {
@@ -68,14 +73,24 @@ impl Kept {
         self.missed as f64 / self.rows() as f64
     }
 
+    /// The mean number of kept codes that occur in the training set.
+    pub(super) fn mean_in_use(&self) -> f64 {
+        self.in_use as f64 / self.rows() as f64
+    }
+
+    /// The largest number of kept codes that occur in the training set.
+    pub(super) fn most_in_use(&self) -> u64 {
+        self.most_in_use
+    }
+
     /// The mean number of kept codes at each position.
     pub(super) fn map(&self) -> Vec<f32> {
         let grids = self.rows() / self.by_position.len() as u64;
         self.by_position.iter().map(|&sum| (sum as f64 / grids as f64) as f32).collect()
     }
 
-    /// The rows of one grid: logits, their softmax, the true codes.
-    fn count(&mut self, rows: &CsrRows<f32>, softmax: &[f64], truth: &[u16]) {
+    /// The rows of one grid: kept codes, softmax of all codes, the true codes.
+    fn count(&mut self, rows: &CsrRows<f32>, softmax: &[f64], truth: &[u16], seen: &[bool]) {
         let codes = self.histogram.len() - 1;
         let positions = rows.iter().zip(softmax.chunks_exact(codes)).zip(truth).enumerate();
         for (position, (((kept, _), softmax), &truth)) in positions {
@@ -83,6 +98,9 @@ impl Kept {
             self.by_position[position] += kept.len() as u64;
             self.mass += kept.iter().map(|&code| softmax[code as usize]).sum::<f64>();
             self.missed += u64::from(!kept.contains(&truth.into()));
+            let in_use = kept.iter().filter(|&&code| seen[code as usize]).count() as u64;
+            self.in_use += in_use;
+            self.most_in_use = self.most_in_use.max(in_use);
         }
     }
 }
@@ -116,7 +134,7 @@ pub(super) fn measure(
             candidate
                 .csr_into(&logits, seen, &mut rows)
                 .with_context(|| format!("{}: the prior's logits", candidate.name.title))?;
-            kept.count(&rows, &softmax, truth);
+            kept.count(&rows, &softmax, truth, seen);
             anyhow::Ok(())
         })?;
     }
@@ -190,6 +208,7 @@ mod tests {
             prior.logits(&grids.codes, &grids.classes).unwrap().flatten().collect();
         for (name, kept) in chosen.iter().map(|c| c.name.name.as_str()).zip(&kept) {
             let (mut sizes, mut mass, mut missed) = (Vec::new(), 0.0, 0);
+            let mut in_use = Vec::new();
             for (row, logits) in logits.chunks_exact(codes).enumerate() {
                 let logits: Vec<f64> = logits.iter().map(|&l| l.into()).collect();
                 let mean = logits.iter().sum::<f64>() / codes as f64;
@@ -202,6 +221,7 @@ mod tests {
                 let which: Vec<usize> = (0..codes).filter(|&code| keeps(code)).collect();
                 mass += which.iter().map(|&code| logits[code].exp() / total).sum::<f64>();
                 missed += usize::from(!keeps(grids.codes[row].into()));
+                in_use.push(which.iter().filter(|&&code| code % 3 == 0).count());
                 sizes.push(which.len());
             }
             let rows = sizes.len() as f64;
@@ -210,6 +230,8 @@ mod tests {
             close(kept.mass(), mass / rows);
             close(kept.missed(), missed as f64 / rows);
             assert_eq!(kept.quantile(1.0), *sizes.iter().max().unwrap());
+            close(kept.mean_in_use(), in_use.iter().sum::<usize>() as f64 / rows);
+            assert_eq!(kept.most_in_use(), *in_use.iter().max().unwrap() as u64);
             let third = (0..5).map(|grid| sizes[grid * positions + 2]).sum::<usize>();
             close(kept.map()[2].into(), third as f64 / 5.0);
         }

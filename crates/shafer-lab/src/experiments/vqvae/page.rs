@@ -95,8 +95,9 @@ impl VqVaeResults {
             "largest",
             "dropped, %",
             "by the largest, %",
-            "the paper",
+            "the paper, %",
             "kept of those in use, %",
+            "largest of those, %",
             "mass",
             "missed",
         ];
@@ -113,8 +114,9 @@ impl VqVaeResults {
                 Cell::number(kept.max),
                 text::percent(kept.reduction_mean).into(),
                 text::percent(kept.reduction_max).into(),
-                text::percent(kept.of_used_mean).into(),
                 theirs.into(),
+                text::percent(kept.of_used_mean).into(),
+                text::percent(kept.of_used_max).into(),
                 Cell::decimal(Some(kept.mass), 4),
                 Cell::decimal(Some(kept.missed), 4),
             ];

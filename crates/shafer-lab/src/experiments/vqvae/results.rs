@@ -77,8 +77,10 @@ pub(super) struct KeptSummary {
     pub(super) reduction_mean: f64,
     /// The share of all codes that is dropped where most are kept.
     pub(super) reduction_max: f64,
-    /// The mean as a share of the codes in use.
+    /// The mean share of the codes in use that is kept; other kept codes do not count.
     pub(super) of_used_mean: f64,
+    /// The largest share of the codes in use that is kept.
+    pub(super) of_used_max: f64,
     /// The mean probability of the kept codes under softmax.
     pub(super) mass: f64,
     /// The share of positions whose true code is dropped.

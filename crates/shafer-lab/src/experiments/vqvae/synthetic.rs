@@ -55,6 +55,7 @@ pub(super) fn results() -> VqVaeResults {
         reduction_mean: 0.78125,
         reduction_max: 0.5,
         of_used_mean: 0.5,
+        of_used_max: 1.0,
         mass: 0.97,
         missed: 0.02,
         sampled_mean: 3.25,

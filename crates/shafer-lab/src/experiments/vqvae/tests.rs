@@ -71,6 +71,8 @@ fn a_run_is_resumed_at_any_stage_and_drawn_again() {
     assert_eq!((whole.kept["softmax"].mean, whole.kept["softmax"].missed), (32.0, 0.0));
     assert!((whole.kept["softmax"].mass - 1.0).abs() < 1e-9);
     assert_eq!(whole.kept["seen"].mean, whole.codebook.used as f64);
+    assert_eq!([whole.kept["seen"].of_used_mean, whole.kept["softmax"].of_used_max], [1.0; 2]);
+    assert!(whole.kept["evidential-seen"].max < whole.codebook.used);
     assert!(whole.kept["evidential-2"].mean <= whole.kept["evidential"].mean);
     assert!(whole.accuracy.contains_key(REAL) && whole.top5.contains_key(RECONSTRUCTED));
     assert_eq!(whole.trainings.prior.epochs.len(), 2);
@@ -163,10 +165,27 @@ fn the_page_and_the_text_have_the_papers_numbers_and_ours() {
         assert!(page.contains(words), "{words}");
     }
     assert!(!page.contains("<cat>") && !page.contains("NaN"));
+    // Every number stands below its heading.
+    let kept = &page[page.find("Kept codes of held-out images").unwrap()..];
+    let column = |words: &str| {
+        let head = &kept[..kept.find(words).unwrap()];
+        head.matches("<th").count()
+    };
+    let row = &kept[kept.find("<tbody").unwrap()..];
+    let row = &row[..row.find("</tr>").unwrap()];
+    let cell = |place: usize| row.split("<td").nth(place - column("kept, mean") + 1).unwrap();
+    assert!(cell(column("the paper, %")).contains("89"), "{row}");
+    assert!(cell(column("kept of those in use, %")).contains("50.0"), "{row}");
     let text = results.summary();
-    for words in
-        ["25.0 ± 6.2", "the paper", "7 of 16 codes occur", "More than half", "from 2.500 to 2.000"]
-    {
+    for words in [
+        "25.0 ± 6.2",
+        "the paper",
+        "7 of 16 codes occur",
+        "More than half",
+        "from 2.500 to 2.000",
+        // 16 - 3.5 are dropped, 16 - 7 are unused, all of which are dropped with 3.5 of 7.
+        "Of the 12.5 codes that evidential drops on average, 9.0 (72.0%) are not in use. Of the 7 in use it keeps 3.5 (50.0%)",
+    ] {
         assert!(text.contains(words), "{words} in {text}");
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::paper;
 use super::results::{KeptSummary, REAL, RECONSTRUCTED, VqVaeResults};
+use crate::method::EVIDENTIAL;
 
 /// A row of the table: its key in the results and its title.
 pub(super) fn rows(results: &VqVaeResults) -> Vec<(&str, &str)> {
@@ -29,6 +30,20 @@ pub(super) fn notes(results: &VqVaeResults) -> Vec<String> {
              \"codes in use\", and with kept codes as a share of those in use."
                 .to_owned(),
         );
+    }
+    if let Some(kept) = results.kept.get(EVIDENTIAL) {
+        let used = codebook.used as f64;
+        let of_used = kept.of_used_mean * used;
+        let dropped = codebook.codes as f64 - kept.mean;
+        let unused = dropped - (used - of_used);
+        if dropped > 0.0 {
+            notes.push(format!(
+                "Of the {dropped:.1} codes that {EVIDENTIAL} drops on average, {unused:.1} ({}%) are not in use. Of the \
+                 {used} in use it keeps {of_used:.1} ({}%).",
+                percent(unused / dropped),
+                percent(kept.of_used_mean)
+            ));
+        }
     }
     if let [.., before, last] = &results.trainings.prior.epochs[..] {
         let gain = before.held_out - last.held_out;
@@ -59,13 +74,14 @@ pub(super) fn summary(results: &VqVaeResults) -> String {
     );
     let _ = writeln!(
         text,
-        "{:<22}{:>14}{:>14}{:>9}{:>6}{:>11}{:>7}{:>8}{:>11}{:>9}",
+        "{:<22}{:>14}{:>14}{:>9}{:>6}{:>11}{:>11}{:>7}{:>8}{:>11}{:>9}",
         "",
         "accuracy, %",
         "top 5, %",
         "kept",
         "max",
         "dropped, %",
+        "of used, %",
         "mass",
         "missed",
         "diversity",
@@ -83,11 +99,12 @@ pub(super) fn summary(results: &VqVaeResults) -> String {
         let top5 = share(&results.top5, &results.top5_se);
         let _ = write!(text, "{title:<22}{accuracy:>14}{top5:>14}");
         match results.kept.get(key) {
-            Some(KeptSummary { mean, max, reduction_mean, mass, missed, .. }) => {
-                let (dropped, missed) = (percent(*reduction_mean), format!("{missed:.4}"));
-                let _ = write!(text, "{mean:>9.1}{max:>6}{dropped:>11}{mass:>7.3}{missed:>8}");
+            Some(KeptSummary { mean, max, reduction_mean, of_used_mean, mass, missed, .. }) => {
+                let [dropped, of_used] = [*reduction_mean, *of_used_mean].map(percent);
+                let _ = write!(text, "{mean:>9.1}{max:>6}{dropped:>11}{of_used:>11}");
+                let _ = write!(text, "{mass:>7.3}{missed:>8.4}");
             }
-            None => text += &" ".repeat(41),
+            None => text += &" ".repeat(52),
         }
         let number =
             |value: Option<&f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
