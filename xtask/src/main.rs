@@ -1,9 +1,10 @@
 //! Development tasks. `cargo xtask check` is the gate: what it accepts, CI accepts.
-//! `cargo xtask interop` checks the file formats against NumPy, SciPy, safetensors and pyarrow; `cargo xtask picture`
-//! draws the screenshot of the README.
+//! `cargo xtask interop` checks the file formats against NumPy, SciPy, safetensors, pyarrow, polars and `DuckDB`;
+//! `cargo xtask picture` draws the screenshot of the README.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod picture;
+mod python;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ Usage: cargo xtask interop
        cargo xtask gpu
        cargo xtask check [STEP...]
 
-interop: exchanges files with NumPy, SciPy, safetensors and pyarrow in both directions. The first run
+interop: exchanges files with NumPy, SciPy, safetensors, pyarrow, polars and DuckDB. The first run
 installs them into target/interop-venv; PYTHON selects the python3 for it.
 
 picture: draws docs/compare.png with Chromium; CHROMIUM is its path if it is not in /usr/bin.
@@ -31,6 +32,9 @@ check: runs the steps of CI in this order, or only the given STEPs.
 /// Name, purpose, arguments to cargo, environment.
 type Step =
     (&'static str, &'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
+/// The step that runs more than cargo.
+const PYTHON: Step = ("python", "the Python package: wheel, tests, examples, stubs", &[], &[]);
 
 const KERNEL_TESTS: &[&str] = &[
     "test",
@@ -51,7 +55,7 @@ const KERNEL_TESTS: &[&str] = &[
     "no_panics",
 ];
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("format", "formatting", &["fmt", "--all", "--check"], &[]),
     (
         "lint",
@@ -110,6 +114,7 @@ const STEPS: [Step; 10] = [
         // `cargo check` does not link, so libFuzzer (C++) need not be compiled.
         &[("CARGO_TARGET_DIR", "target/fuzz"), ("CUSTOM_LIBFUZZER_PATH", "target/libfuzzer.a")],
     ),
+    PYTHON,
 ];
 
 fn main() -> ExitCode {
@@ -146,10 +151,14 @@ fn check(wanted: &[String]) -> Result<(), String> {
         }
         println!("==> {name}: {purpose}");
         let start = Instant::now();
-        let mut command = cargo();
-        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-        run(command.args(arguments).envs(environment.iter().copied()))
-            .map_err(|problem| format!("==> {name}: {problem}"))?;
+        let done = if name == PYTHON.0 {
+            python::check()
+        } else {
+            let mut command = cargo();
+            command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+            run(command.args(arguments).envs(environment.iter().copied()))
+        };
+        done.map_err(|problem| format!("==> {name}: {problem}"))?;
         println!("==> {name}: passed in {:.0} s", start.elapsed().as_secs_f64());
     }
     Ok(())
@@ -171,7 +180,10 @@ fn interop() -> Result<(), String> {
     let package = ["-p", "shafer-data", "--locked"];
     run(cargo().arg("build").args(package).args(["--example", "convert"]))?;
     let script = root.join("crates/shafer-data/tests/interop/check.py");
-    run(Command::new(&python).arg(script).arg(target("debug/examples/convert")?))
+    run(Command::new(&python).arg(script).arg(target("debug/examples/convert")?))?;
+    run(cargo().args(["build", "-p", "shafer-lab", "--locked", "--bin", "shafer"]))?;
+    let script = root.join("crates/shafer-lab/tests/interop/tables.py");
+    run(Command::new(&python).arg(script).arg(target("debug/shafer")?))
 }
 
 /// Tests the networks on a GPU.
