@@ -16,10 +16,14 @@ enum Need {
     Curl,
     /// `/proc`, for the peak memory of a process.
     Linux,
+    /// Python 3.10 or later, for the step `python` of the gate, and packages from the index.
+    Python,
+    /// The package `torch`, for tests of the Python package.
+    Torch,
 }
 
 impl Need {
-    const ALL: [Self; 3] = [Self::Data, Self::Curl, Self::Linux];
+    const ALL: [Self; 5] = [Self::Data, Self::Curl, Self::Linux, Self::Python, Self::Torch];
 
     /// The name in `SHAFER_REQUIRE`.
     fn word(self) -> &'static str {
@@ -27,6 +31,8 @@ impl Need {
             Self::Data => "data",
             Self::Curl => "curl",
             Self::Linux => "linux",
+            Self::Python => "python",
+            Self::Torch => "torch",
         }
     }
 
@@ -99,7 +105,8 @@ mod tests {
         {
             assert_eq!(Need::Curl.is_in(list), Ok(expected), "{list:?}");
         }
-        let problem = "SHAFER_REQUIRE: unknown name `curls`; use data, curl, linux".to_owned();
+        let problem =
+            "SHAFER_REQUIRE: unknown name `curls`; use data, curl, linux, python, torch".to_owned();
         assert_eq!(Need::Data.is_in("data,curls"), Err(problem));
     }
 }
