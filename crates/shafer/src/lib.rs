@@ -78,8 +78,9 @@
 //!   against fixtures with 60 digits.
 //! - [`Belief`] agrees with Dempster's rule on the power set to `1e-12`, and works in log space.
 //! - A row has the same result, to the bit, alone or in a batch, on one thread or on many. Dense and
-//!   compressed `f32` rows of more than 32 classes, and of min-probability, can differ by four units
-//!   in the last place, and so can different instruction sets.
+//!   compressed rows keep the same classes with the same probabilities, to the bit for `f64` and for
+//!   rows of at most 32 classes; longer rows of `f32` can differ by four units in the last place, and
+//!   those of half types by one. So can different instruction sets.
 //! - `NaN` and `+inf` are errors that name the row and the column. `-inf` masks a class.
 //!
 //! # Performance

@@ -195,8 +195,9 @@ impl Method {
 
     /// The distributions of all rows in compressed sparse row form.
     ///
-    /// The values are those of [`dense`](Self::dense), but for the last digits of `f32` rows of more
-    /// than 32 classes and of min-probability, whose sums are taken in another order.
+    /// The values are those of [`dense`](Self::dense), to the bit for `f64` and for rows of at most 32
+    /// classes. Longer rows of other types can differ in the last digits: sums are taken in another
+    /// order.
     ///
     /// ```
     /// use shafer::{Logits, Method, Threads};

@@ -94,6 +94,14 @@ impl<F: Float> Scratch<F> {
         left
     }
 
+    /// Writes the exponentials of the whole row to `work`; returns their sum.
+    #[inline(always)]
+    pub(crate) fn weigh(&mut self, row: &[F], max: F, rate: Rate, loops: impl Loops<F>) -> f64 {
+        self.work.clear();
+        self.work.resize(row.len(), F::default());
+        loops.exp_above(row, &mut self.work, Cut { threshold: F::NEG_INFINITY, max }, rate)
+    }
+
     /// Turns the listed logits into probabilities.
     #[inline(always)]
     pub(crate) fn normalise(
@@ -127,6 +135,10 @@ impl Rule {
     }
 
     /// The rule for tiles of short rows, if tiles are faster for this number of rows.
+    ///
+    /// A row must have the same bits with a tile as without. So only methods that list what they keep,
+    /// whose dense and compressed rows come from the same list, may do without one: sums over the
+    /// whole row and over what is packed are taken in different orders.
     pub(crate) fn tile(self, rate: Rate, rows: usize) -> Option<TileRule> {
         /// A tile takes as long for one row as for all its lanes.
         const FEW: usize = 4;
@@ -142,13 +154,12 @@ impl Rule {
             Rule::Sparsemax
             | Rule::SparsegenLin { .. }
             | Rule::SparsegenHg { .. }
-            | Rule::Entmax { .. } => {
-                if rows < FEW {
-                    None
-                } else {
-                    Projection::of(self)?.tile(rate)
-                }
-            }
+            | Rule::Entmax { .. } => match Projection::of(self) {
+                Some(_) if rows < FEW => None,
+                Some(projection) => projection.tile(rate),
+                // Entmax with an alpha of 1.
+                None => Some(TileRule::All),
+            },
         }
     }
 

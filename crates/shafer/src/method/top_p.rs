@@ -6,7 +6,7 @@ use super::rule::{Scratch, Selection, checked_max};
 use super::top_k::take_one;
 use super::{Method, Rule, parameter};
 use crate::error::Result;
-use crate::kernel::{Above, Cut, Float, Loops, Rate};
+use crate::kernel::{Above, Float, Loops, Rate};
 
 impl Method {
     /// Top-p, or nucleus (Holtzman et al., 2020): softmax over the smallest set of most probable
@@ -44,11 +44,8 @@ pub(super) fn select<F: Float>(
         let count = scratch.list(row, F::NEG_INFINITY, loops);
         return Ok(scratch.normalise(count, max, rate, loops));
     }
-    let mut weights = std::mem::take(&mut scratch.work);
-    weights.clear();
-    weights.resize(row.len(), F::default());
-    let cut = Cut { threshold: F::NEG_INFINITY, max };
-    loops.exp_above(row, &mut weights, cut, rate);
+    scratch.weigh(row, max, rate, loops);
+    let weights = std::mem::take(&mut scratch.work);
     let (last, mut ties) = last_kept(p, row, &weights, max, rate, scratch, loops);
     scratch.work = weights;
     let count = scratch.list(row, last.next_down(), loops);
