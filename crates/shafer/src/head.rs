@@ -1,5 +1,6 @@
 //! The last linear layer of a network, read as a source of evidence.
 
+use crate::error::check_length;
 use crate::numerics::{Centre, Sum};
 use crate::{Error, Evidence, Result};
 
@@ -100,8 +101,8 @@ impl Head {
         }
         // A product that saturates is longer than any vector.
         let expected = features.saturating_mul(classes);
-        length("the weights", expected, &weights)?;
-        length("the bias", classes, &bias)?;
+        check_length("the weights", expected, weights.len())?;
+        check_length("the bias", classes, bias.len())?;
         finite("weight", classes, &weights)?;
         finite("bias", classes, &bias)?;
         Ok(Self { features, classes, weights, bias })
@@ -124,7 +125,7 @@ impl Head {
         bias: Vec<f64>,
     ) -> Result<Self> {
         let expected = features.saturating_mul(classes);
-        length("the weights", expected, weights)?;
+        check_length("the weights", expected, weights.len())?;
         let mut transposed = Vec::with_capacity(weights.len());
         for feature in 0..features {
             transposed.extend(weights.iter().skip(feature).step_by(features));
@@ -271,7 +272,7 @@ impl Head {
     }
 
     fn check(&self, what: &'static str, whole: &'static str, values: &[f64]) -> Result<()> {
-        length(whole, self.features, values)?;
+        check_length(whole, self.features, values.len())?;
         finite(what, self.features, values)
     }
 }
@@ -290,11 +291,6 @@ fn affine(bias: &[f64], weights: &[f64], features: &[f64]) -> Vec<f64> {
         }
     }
     sums.into_iter().map(Sum::value).collect()
-}
-
-fn length(what: &'static str, expected: usize, values: &[f64]) -> Result<()> {
-    let found = values.len();
-    if found == expected { Ok(()) } else { Err(Error::Length { what, expected, found }) }
 }
 
 fn finite(what: &'static str, columns: usize, values: &[f64]) -> Result<()> {

@@ -3,7 +3,7 @@
 use rand_core::Rng;
 
 use crate::csr::CsrRows;
-use crate::engine::check_length;
+use crate::error::check_length;
 use crate::normalise::{check_indices, checked};
 use crate::{Element, Error, Result};
 

@@ -1,7 +1,8 @@
 //! The target distribution of a pair of queries.
 
+use crate::error::check_length;
 use crate::normalise::normalised;
-use crate::{Element, Error, Result};
+use crate::{Element, Result};
 
 /// The distribution that a sparsification should reach for query `y`, given the complementary
 /// query `ybar`: the classes at which `y` is at least as probable as `ybar`, normalised,
@@ -27,9 +28,7 @@ use crate::{Element, Error, Result};
 /// # Ok::<(), shafer::Error>(())
 /// ```
 pub fn target_distribution<P: Element, Q: Element>(p: &[P], other: &[Q]) -> Result<Vec<f64>> {
-    if p.len() != other.len() {
-        return Err(Error::Length { what: "other", expected: p.len(), found: other.len() });
-    }
+    check_length("other", p.len(), other.len())?;
     let whole = normalised(p, "p", 0)?;
     normalised(other, "other", 1)?;
     let keep = p.iter().zip(other).map(|(p, other)| p.to_f64() >= other.to_f64());

@@ -1,5 +1,7 @@
 //! How many threads a call may use, and how they share its work.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::error::{Error, Result};
 
 /// How many threads a call may use. The results are the same to the bit.
@@ -45,18 +47,18 @@ impl Threads {
 /// Runs `work` on this thread, and `help` on `threads - 1` threads of the pool meanwhile.
 ///
 /// The calling thread does not wait for the pool to wake up: it begins, and the others join it.
-pub(crate) fn with_help(threads: usize, help: impl Fn() + Sync, work: impl FnOnce()) {
+pub(crate) fn with_help<R>(threads: usize, help: impl Fn() + Sync, work: impl FnOnce() -> R) -> R {
     #[cfg(feature = "parallel")]
     if threads > 1 {
         return rayon::in_place_scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|_| help());
             }
-            work();
+            work()
         });
     }
     let _ = (threads, help);
-    work();
+    work()
 }
 
 /// Does tasks in any order on `threads` threads, each with a worker, and sums what they return. Of
@@ -68,22 +70,28 @@ pub(crate) fn share<T, W>(
     work: impl Fn(&mut W, T) -> Result<usize> + Sync,
 ) -> Result<usize> {
     let queue = Shared::new(tasks.enumerate().fuse());
-    let outcome = Shared::new(Outcome::default());
+    let (total, failed) = (AtomicUsize::new(0), Shared::new(None::<(usize, Error)>));
     let next = || queue.lock().next();
     let run = || {
         let mut worker = worker();
         while let Some((number, task)) = next() {
-            let count = work(&mut worker, task);
-            let failed = count.is_err();
-            outcome.lock().add(number, count);
-            if failed {
-                // Later tasks are given up; earlier ones have been taken and may still fail.
-                return queue.lock().by_ref().for_each(drop);
+            match work(&mut worker, task) {
+                Ok(count) => {
+                    total.fetch_add(count, Ordering::Relaxed);
+                }
+                Err(error) => {
+                    // Later tasks are given up; earlier ones have been taken and may still fail.
+                    queue.lock().by_ref().for_each(drop);
+                    let mut failed = failed.lock();
+                    if failed.as_ref().is_none_or(|(first, _)| number < *first) {
+                        *failed = Some((number, error));
+                    }
+                }
             }
         }
     };
     with_help(threads, run, run);
-    outcome.into_inner().result()
+    failed.into_inner().map_or(Ok(total.into_inner()), |(_, error)| Err(error))
 }
 
 /// A mutex that a panic of another thread does not make unusable: the panic itself is passed on.
@@ -100,36 +108,5 @@ impl<T> Shared<T> {
 
     pub(crate) fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-/// What the threads have done.
-#[derive(Default)]
-pub(crate) struct Outcome {
-    total: usize,
-    /// With the number of its task.
-    error: Option<(usize, Error)>,
-}
-
-impl Outcome {
-    /// Records the result of a task.
-    pub(crate) fn add(&mut self, task: usize, count: Result<usize>) {
-        match count {
-            Ok(count) => self.total += count,
-            Err(error) if self.failed().is_none_or(|first| task < first) => {
-                self.error = Some((task, error));
-            }
-            // An earlier task has an error, which is the one to report.
-            Err(_) => {}
-        }
-    }
-
-    /// The first task with an error.
-    pub(crate) fn failed(&self) -> Option<usize> {
-        self.error.as_ref().map(|(task, _)| *task)
-    }
-
-    pub(crate) fn result(self) -> Result<usize> {
-        self.error.map_or(Ok(self.total), |(_, error)| Err(error))
     }
 }

@@ -5,7 +5,7 @@ use fearless_simd::{Level, dispatch, prelude::*};
 use super::exp::{General, Plain, Term};
 use super::prefetch::{self, DISTANCE};
 use super::{
-    Above, Cut, Entries, Float, Loops, Rate, Scan, ShortRows, Staging, Task, TileOutput, pack, tile,
+    Above, Cut, Entries, Float, Loops, Output, Rate, Scan, ShortRows, Staging, Task, pack, tile,
 };
 
 /// This many vectors of terms are added in `f32` before their sum is added in `f64`: the sum of
@@ -174,10 +174,10 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     }
 
     #[inline(always)]
-    fn tile(self, rows: ShortRows<'_, f32>, output: TileOutput<'_, f32>) -> Option<usize> {
+    fn tile(self, rows: ShortRows<'_, f32>, output: &mut Output<'_, f32>) -> Option<usize> {
         match output {
-            TileOutput::Dense { out, sizes } => tile::dense(self.0, rows, out, sizes),
-            TileOutput::Csr(output) => tile::csr(self.0, rows, output),
+            Output::Dense { out, sizes } => tile::dense(self.0, rows, out, sizes),
+            Output::Csr(output) => tile::csr(self.0, rows, output),
         }
     }
 }

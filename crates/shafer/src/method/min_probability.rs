@@ -2,9 +2,9 @@
 
 use super::min_p::below;
 use super::rule::{Scratch, Selection, checked_max};
-use super::{Method, Rule, parameter};
+use super::{Method, Rule, share};
 use crate::error::Result;
-use crate::kernel::{Float, Loops, Rate};
+use crate::kernel::{Cut, Float, Loops, Rate};
 
 impl Method {
     /// Softmax over the classes whose probability is at least `p`, renormalised. The best class is
@@ -23,8 +23,7 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn min_probability(p: f64) -> Result<Self> {
-        let rule = "must be greater than 0 and at most 1";
-        Ok(Self(Rule::MinProbability { p: parameter("p", p, rule, |p| p > 0.0 && p <= 1.0)? }))
+        Ok(Self(Rule::MinProbability { p: share(p)? }))
     }
 }
 
@@ -41,8 +40,7 @@ pub(super) fn select<F: Float>(
     let best = loops.scan::<false>(&scratch.work).max.to_f64();
     // Logits are compared, because exponentials underflow.
     let threshold = below::<F>(max.to_f64() + (p * (sum / best)).ln() / rate.exact());
-    // The best class is kept, whatever its probability.
-    let second = max.next_down();
-    let count = scratch.list(row, if threshold < second { threshold } else { second }, loops);
+    let Cut { threshold, .. } = Cut::keeping_best(threshold, max);
+    let count = scratch.list(row, threshold, loops);
     Ok(scratch.normalise(count, max, rate, loops))
 }

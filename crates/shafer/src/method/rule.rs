@@ -4,14 +4,9 @@ use std::num::NonZeroUsize;
 
 use super::project::Projection;
 use super::{evidential, min_evidence, min_p, min_probability, top_k, top_n_sigma, top_p};
-use crate::error::{Error, Result};
-use crate::kernel::{Cut, Entries, Float, Loops, Rate, SLACK, Staging, TileRule};
-
-/// The rule of every logit.
-pub(crate) const FINITE: &str = "must be finite, or -inf for a masked class";
-
-/// The rule of every row.
-pub(crate) const ALL_MASKED: &str = "every class is masked, but at least one must be left";
+use crate::element::Element;
+use crate::error::{Error, Result, check_parameter};
+use crate::kernel::{Above, Cut, Entries, Float, Loops, Rate, SLACK, Staging, TileRule};
 
 /// The methods, with their parameters, which have been checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,9 +42,9 @@ pub(crate) enum Kept<F> {
     Listed(usize),
 }
 
-impl<F> Selection<F> {
+impl<F: Float> Selection<F> {
     pub(crate) fn above(threshold: F, max: F) -> Self {
-        Self { kept: Kept::Above(Cut { threshold, max }), vacuous: false }
+        Self { kept: Kept::Above(Cut::keeping_best(threshold, max)), vacuous: false }
     }
 
     pub(crate) fn listed(count: usize) -> Self {
@@ -124,14 +119,9 @@ impl<F: Float> Scratch<F> {
 impl Rule {
     /// What can only be checked when the number of classes is known.
     pub(crate) fn check(self, classes: usize) -> Result<()> {
-        match self {
-            Rule::TopK { k } if k.get() > classes => Err(Error::Parameter {
-                name: "k",
-                value: k.get() as f64,
-                rule: "must not be greater than the number of classes",
-            }),
-            _ => Ok(()),
-        }
+        let Rule::TopK { k } = self else { return Ok(()) };
+        let rule = "must not be greater than the number of classes";
+        check_parameter("k", k.get() as f64, k.get() <= classes, rule).map(drop)
     }
 
     /// The rule for tiles of short rows, if tiles are faster for this number of rows.
@@ -221,20 +211,37 @@ fn softmax<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<Selection<F>> {
 #[inline(always)]
 pub(crate) fn checked_max<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<F> {
     let scan = loops.scan::<false>(row);
-    if scan.finite { Ok(scan.max) } else { check_infinities(row, scan.max, loops) }
+    if !scan.finite {
+        check_row(row, 0)?;
+    }
+    Ok(scan.max)
 }
 
-/// Checks a row that holds infinities or NaN, or whose sum overflows; returns `max`, its maximum.
+/// As [`checked_max`], with sum and number of the logits that are not masked.
 #[inline(always)]
-pub(crate) fn check_infinities<F: Float>(row: &[F], max: F, loops: impl Loops<F>) -> Result<F> {
-    if !loops.below_infinity(row) {
+pub(crate) fn checked_sum<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<(F, Above)> {
+    let scan = loops.scan::<true>(row);
+    if scan.finite {
+        return Ok((scan.max, Above { sum: scan.sum, count: row.len() }));
+    }
+    check_row(row, 0)?;
+    Ok((scan.max, loops.above(row, F::NEG_INFINITY)))
+}
+
+/// Checks that every logit of a row is finite or masked, and that not all are masked.
+#[inline(always)]
+pub(crate) fn check_row<E: Element>(logits: &[E], row: usize) -> Result<()> {
+    // No early exit, so that the compiler vectorises it.
+    if !logits.iter().fold(true, |all, x| all & (x.to_f64() < f64::INFINITY)) {
         let bad = |&(_, value): &(usize, f64)| value.is_nan() || value == f64::INFINITY;
-        let found = row.iter().map(|x| x.to_f64()).enumerate().find(bad);
+        let found = logits.iter().map(|x| x.to_f64()).enumerate().find(bad);
         let Some((column, value)) = found else { unreachable!("some value is not below infinity") };
-        return Err(Error::Value { what: "logit", row: 0, column, value, rule: FINITE });
+        let rule = "must be finite, or -inf for a masked class";
+        return Err(Error::Value { what: "logit", row, column, value, rule });
     }
-    if max == F::NEG_INFINITY {
-        return Err(Error::Row { row: 0, rule: ALL_MASKED });
+    if logits.iter().all(|x| x.to_f64() == f64::NEG_INFINITY) {
+        let rule = "every class is masked, but at least one must be left";
+        return Err(Error::Row { row, rule });
     }
-    Ok(max)
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::rule::{Scratch, Selection, checked_max};
 use super::top_k::take_one;
-use super::{Method, Rule, parameter};
+use super::{Method, Rule, share};
 use crate::error::Result;
 use crate::kernel::{Above, Float, Loops, Rate};
 
@@ -23,8 +23,7 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn top_p(p: f64) -> Result<Self> {
-        let rule = "must be greater than 0 and at most 1";
-        Ok(Self(Rule::TopP { p: parameter("p", p, rule, |p| p > 0.0 && p <= 1.0)? }))
+        Ok(Self(Rule::TopP { p: share(p)? }))
     }
 }
 

@@ -7,6 +7,7 @@ pub use best::BestJoints;
 
 use scaled::Scaled;
 
+use crate::error::{check_index, check_length};
 use crate::normalise::{classes, normalised};
 use crate::{Element, Error, Result};
 
@@ -84,9 +85,7 @@ impl Variable {
 
     /// The probability of a class, or nothing outside of the support.
     fn value(&self, class: usize) -> Result<Option<f64>> {
-        if class >= self.len {
-            return Err(Error::Index { what: "class", index: class, len: self.len });
-        }
+        check_index("class", class, self.len)?;
         Ok(self.classes.binary_search(&class).ok().map(|at| self.values[at]))
     }
 }
@@ -136,8 +135,8 @@ impl Product {
     pub fn csr<E: Element>(rows: &[(usize, &[u32], &[E])]) -> Result<Self> {
         let variable = |(row, &(len, indices, values)): (usize, &(usize, &[u32], &[E]))| {
             let classes = classes(indices, values.len(), row)?;
-            if let Some(&index) = classes.last().filter(|&&last| last >= len) {
-                return Err(Error::Index { what: "class", index, len });
+            if let Some(&last) = classes.last() {
+                check_index("class", last, len)?;
             }
             Ok(Variable::new(len, classes, normalised(values, "row", row)?))
         };
@@ -273,13 +272,7 @@ impl Product {
 
     /// The probability of each class, checked.
     fn values(&self, classes: &[usize]) -> Result<Vec<Option<f64>>> {
-        if classes.len() != self.variables.len() {
-            return Err(Error::Length {
-                what: "classes",
-                expected: self.variables.len(),
-                found: classes.len(),
-            });
-        }
+        check_length("classes", self.variables.len(), classes.len())?;
         self.variables.iter().zip(classes).map(|(variable, &class)| variable.value(class)).collect()
     }
 }
