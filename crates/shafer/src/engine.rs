@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::iter::repeat_with;
 use std::mem::take;
 use std::ops::Range;
+use std::sync::Mutex;
 
 use crate::csr::CsrRows;
 use crate::element::Element;
@@ -15,7 +16,7 @@ use crate::kernel::TILE_CLASSES;
 use crate::logits::{Logits, packed_start};
 use crate::method::{RowCounts, Rule};
 use crate::rows::Worker;
-use crate::threads::{Shared, Threads, share, with_help};
+use crate::threads::{Threads, lock, share, with_help};
 
 /// Logits of a block, the unit of work of a thread: an eighth of a megabyte of `f32`, which fits the
 /// second-level cache together with its result.
@@ -41,55 +42,36 @@ pub(crate) fn dense<E: Element>(
 ) -> Result<RowCounts> {
     rule.check(logits.classes())?;
     let (rows, classes, inner) = (logits.row_count(), logits.classes(), logits.inner());
-    let batch = Dense { rule, logits, threads };
+    let size = block_rows(classes);
+    // `count` rows from row `start` on, packed.
+    let packed = |start: usize, count: usize, out: &mut [E], sizes: &mut [u32]| {
+        let outs = out.chunks_mut(size * classes).chain(repeat_with(Default::default));
+        let sizes = sizes.chunks_mut(size).chain(repeat_with(Default::default));
+        share(
+            threads.count(count.div_ceil(size)),
+            (0..count).step_by(size).zip(outs.zip(sizes)),
+            || Worker::new(rule, logits),
+            |worker, (first, (out, sizes))| {
+                worker.dense(start + first, size.min(count - first), out, sizes)
+            },
+        )
+    };
     if inner == 1 || out.is_empty() {
-        let vacuous = batch.blocks(0, rows, out, sizes)?;
-        return Ok(RowCounts { rows, vacuous });
+        return Ok(RowCounts { rows, vacuous: packed(0, rows, out, sizes)? });
     }
     // Along another axis than the last, neighbouring rows are interleaved: they are computed in
     // waves, packed, and then put in place.
-    let wave = block_rows(classes) * (WAVE_LOGITS / BLOCK_LOGITS);
-    let mut packed = vec![E::default(); classes * wave.min(rows)];
+    let wave = size * (WAVE_LOGITS / BLOCK_LOGITS);
+    let mut buffer = vec![E::default(); classes * wave.min(rows)];
     let mut vacuous = 0;
     for start in (0..rows).step_by(wave) {
         let count = wave.min(rows - start);
-        let packed = &mut packed[..count * classes];
+        let buffer = &mut buffer[..count * classes];
         let sizes = if sizes.is_empty() { &mut [] } else { &mut sizes[start..start + count] };
-        vacuous += batch.blocks(start, count, packed, sizes)?;
-        scatter(packed, start, classes, inner, out);
+        vacuous += packed(start, count, buffer, sizes)?;
+        scatter(buffer, start, classes, inner, out);
     }
     Ok(RowCounts { rows, vacuous })
-}
-
-struct Dense<'a, E> {
-    rule: Rule,
-    logits: &'a Logits<'a, E>,
-    threads: Threads,
-}
-
-impl<E: Element> Dense<'_, E> {
-    /// `count` rows from row `start` on, packed. Returns the number of vacuous rows.
-    fn blocks(
-        &self,
-        start: usize,
-        count: usize,
-        out: &mut [E],
-        sizes: &mut [u32],
-    ) -> Result<usize> {
-        let classes = self.logits.classes();
-        let rows = block_rows(classes);
-        let outs = out.chunks_mut(rows * classes).chain(repeat_with(Default::default));
-        let sizes = sizes.chunks_mut(rows).chain(repeat_with(Default::default));
-        let blocks = (0..count).step_by(rows).zip(outs.zip(sizes));
-        share(
-            self.threads.count(count.div_ceil(rows)),
-            blocks,
-            || Worker::new(self.rule, self.logits),
-            |worker, (first, (out, sizes))| {
-                worker.dense(start + first, rows.min(count - first), out, sizes)
-            },
-        )
-    }
 }
 
 /// Puts packed rows, the first of which is row `start`, in place in an array in which `inner`
@@ -134,7 +116,7 @@ pub(crate) fn csr<E: Element>(
         worker.csr(first, size.min(rows - first), out)
     };
     let wave = (WAVE_LOGITS / (size * classes)).max(1);
-    let queue = Shared::new(Queue {
+    let queue = Mutex::new(Queue {
         waves: (0..blocks).step_by(wave).map(|first| first..blocks.min(first + wave)).collect(),
         wave,
         front: 0,
@@ -143,22 +125,22 @@ pub(crate) fn csr<E: Element>(
     });
     let help = || {
         let mut worker = Worker::new(rule, logits);
-        let next = || queue.lock().take_back();
+        let next = || lock(&queue).take_back();
         while let Some((block, mut buffer)) = next() {
             buffer.reset(classes);
             let vacuous = compress(&mut worker, block, &mut buffer);
-            queue.lock().finish(block, buffer, vacuous);
+            lock(&queue).finish(block, buffer, vacuous);
         }
     };
     let mut write = || {
         let mut worker = Worker::new(rule, logits);
         let mut vacuous = 0;
         for block in 0..blocks {
-            let finished = queue.lock().take_front(block);
+            let finished = lock(&queue).take_front(block);
             vacuous += match finished {
                 Some((buffer, vacuous)) => {
                     out.append(&buffer, |value| value);
-                    queue.lock().buffers.push(buffer);
+                    lock(&queue).buffers.push(buffer);
                     vacuous?
                 }
                 None => compress(&mut worker, block, out)?,
@@ -168,10 +150,10 @@ pub(crate) fn csr<E: Element>(
     };
     let counts = with_help(threads.count(blocks), help, || {
         let counts = write();
-        queue.lock().waves.clear();
+        lock(&queue).waves.clear();
         counts
     });
-    out.blocks = queue.into_inner().buffers;
+    out.blocks = take(&mut lock(&queue).buffers);
     counts
 }
 

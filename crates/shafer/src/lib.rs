@@ -54,7 +54,7 @@
 //! | **Theory** | [`Head`], [`Construction`], [`EvidentialParameters`], [`Evidence`]: a linear layer as evidence; [`Belief`]: belief, plausibility and conflict in closed form, `O(K)`; [`MassFunction`], [`ClassSet`], [`Combination`]: the power set of small frames and Dempster's rule |
 //! | **Several variables** | [`Product`], [`Joint`], [`BestJoints`] |
 //! | **Metrics** | [`bhattacharyya`], [`wasserstein_1`], [`wasserstein_1_unit`], [`total_variation`], [`jensen_shannon`]; the paper's [`target_distribution`] |
-//! | **Sampling** | [`sample_dense`], [`sample_csr`], [`sample_dense_rows`], [`CsrRows::sample_into`], [`Sampler`] |
+//! | **Sampling** | [`sample_dense`], [`sample_csr`], [`CsrRows::sample_into`], [`Sampler`] |
 //! | **Guarantees** | [`calibrate`]: how often is the true class dropped, and the threshold for a given rate |
 //! | **Errors** | [`Error`], [`Result`] |
 //!
@@ -138,7 +138,7 @@ pub use logits::Logits;
 pub use mass_function::{Combination, MassFunction};
 pub use method::{Method, RowCounts};
 pub use product::{BestJoints, Joint, Product};
-pub use sample::{Sampler, sample_csr, sample_dense, sample_dense_rows};
+pub use sample::{Sampler, sample_csr, sample_dense};
 pub use target::target_distribution;
 pub use threads::Threads;
 

@@ -1,6 +1,7 @@
 //! How many threads a call may use, and how they share its work.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 
@@ -69,9 +70,9 @@ pub(crate) fn share<T, W>(
     worker: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, T) -> Result<usize> + Sync,
 ) -> Result<usize> {
-    let queue = Shared::new(tasks.enumerate().fuse());
-    let (total, failed) = (AtomicUsize::new(0), Shared::new(None::<(usize, Error)>));
-    let next = || queue.lock().next();
+    let queue = Mutex::new(tasks.enumerate().fuse());
+    let (total, failed) = (AtomicUsize::new(0), Mutex::new(None::<(usize, Error)>));
+    let next = || lock(&queue).next();
     let run = || {
         let mut worker = worker();
         while let Some((number, task)) = next() {
@@ -81,8 +82,8 @@ pub(crate) fn share<T, W>(
                 }
                 Err(error) => {
                     // Later tasks are given up; earlier ones have been taken and may still fail.
-                    queue.lock().by_ref().for_each(drop);
-                    let mut failed = failed.lock();
+                    lock(&queue).by_ref().for_each(drop);
+                    let mut failed = lock(&failed);
                     if failed.as_ref().is_none_or(|(first, _)| number < *first) {
                         *failed = Some((number, error));
                     }
@@ -91,22 +92,11 @@ pub(crate) fn share<T, W>(
         }
     };
     with_help(threads, run, run);
-    failed.into_inner().map_or(Ok(total.into_inner()), |(_, error)| Err(error))
+    let failed = lock(&failed).take();
+    failed.map_or(Ok(total.into_inner()), |(_, error)| Err(error))
 }
 
-/// A mutex that a panic of another thread does not make unusable: the panic itself is passed on.
-pub(crate) struct Shared<T>(std::sync::Mutex<T>);
-
-impl<T> Shared<T> {
-    pub(crate) fn new(value: T) -> Self {
-        Self(std::sync::Mutex::new(value))
-    }
-
-    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    pub(crate) fn into_inner(self) -> T {
-        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
+/// Locks a mutex. A panic of another thread does not make it unusable: the panic itself is passed on.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

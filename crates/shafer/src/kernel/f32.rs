@@ -27,23 +27,8 @@ impl Float for f32 {
 
     fn floor_from(value: f64) -> Self {
         let nearest = value as f32;
-        // Without a branch: every other mean rounds up, so a branch would be mispredicted for
-        // every other row.
-        let too_high = i32::from(f64::from(nearest) > value);
-        from_order(order(nearest) - too_high)
+        if f64::from(nearest) > value { nearest.next_down() } else { nearest }
     }
-}
-
-/// Integers in the order of the floats; both zeros are 0.
-fn order(x: f32) -> i32 {
-    let bits = x.to_bits() as i32;
-    if bits < 0 { -(bits & i32::MAX) } else { bits }
-}
-
-/// The inverse of [`order`].
-fn from_order(order: i32) -> f32 {
-    let sign = if order < 0 { 1 << 31 } else { 0 };
-    f32::from_bits(order.unsigned_abs() | sign)
 }
 
 /// The loops for the instruction set `S`.

@@ -132,8 +132,10 @@ impl Rule {
     pub(crate) fn tile(self, rate: Rate, rows: usize) -> Option<TileRule> {
         /// A tile takes as long for one row as for all its lanes.
         const FEW: usize = 4;
+        if let Some(projection) = Projection::of(self) {
+            return if rows < FEW { None } else { projection.tile(rate) };
+        }
         match self {
-            Rule::Softmax => Some(TileRule::All),
             Rule::Evidential { rounds } => Some(TileRule::AboveMean { rounds: rounds.get() }),
             Rule::MinP { p } => Some(TileRule::NearMax { distance: min_p::distance(p, rate) }),
             Rule::MinEvidence { w } => {
@@ -141,15 +143,8 @@ impl Rule {
             }
             Rule::TopNSigma { n } => Some(TileRule::NearMaxDeviations { n }),
             Rule::TopK { .. } | Rule::TopP { .. } | Rule::MinProbability { .. } => None,
-            Rule::Sparsemax
-            | Rule::SparsegenLin { .. }
-            | Rule::SparsegenHg { .. }
-            | Rule::Entmax { .. } => match Projection::of(self) {
-                Some(_) if rows < FEW => None,
-                Some(projection) => projection.tile(rate),
-                // Entmax with an alpha of 1.
-                None => Some(TileRule::All),
-            },
+            // Entmax with an alpha of 1 is softmax.
+            _ => Some(TileRule::All),
         }
     }
 
@@ -162,8 +157,10 @@ impl Rule {
         scratch: &mut Scratch<F>,
         loops: impl Loops<F>,
     ) -> Result<Selection<F>> {
+        if let Some(projection) = Projection::of(self) {
+            return projection.select(row, rate, scratch, loops);
+        }
         match self {
-            Rule::Softmax => softmax(row, loops),
             Rule::Evidential { rounds } => evidential::select(rounds.get(), row, loops),
             Rule::MinP { p } => min_p::select(p, row, rate, loops),
             Rule::MinProbability { p } => min_probability::select(p, row, rate, scratch, loops),
@@ -171,14 +168,8 @@ impl Rule {
             Rule::TopNSigma { n } => top_n_sigma::select(n, row, loops),
             Rule::TopK { k } => top_k::select(k.get(), row, rate, scratch, loops),
             Rule::TopP { p } => top_p::select(p, row, rate, scratch, loops),
-            Rule::Sparsemax
-            | Rule::SparsegenLin { .. }
-            | Rule::SparsegenHg { .. }
-            | Rule::Entmax { .. } => match Projection::of(self) {
-                Some(projection) => projection.select(row, rate, scratch, loops),
-                // Entmax with an alpha of 1.
-                None => softmax(row, loops),
-            },
+            // Softmax, and entmax with an alpha of 1.
+            _ => Ok(Selection::above(F::NEG_INFINITY, checked_max(row, loops)?)),
         }
     }
 
@@ -200,11 +191,6 @@ impl Rule {
             *out = F::from_f64(rate.exact() * p.to_f64() * (g.to_f64() - mean));
         }
     }
-}
-
-#[inline(always)]
-fn softmax<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<Selection<F>> {
-    Ok(Selection::above(F::NEG_INFINITY, checked_max(row, loops)?))
 }
 
 /// The maximum of a row in which every logit is finite or masked, and not all are masked.

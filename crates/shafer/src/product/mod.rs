@@ -8,7 +8,7 @@ pub use best::BestJoints;
 use scaled::Scaled;
 
 use crate::error::{check_index, check_length};
-use crate::normalise::{classes, normalised};
+use crate::normalise::{check_indices, normalised};
 use crate::{Element, Error, Result};
 
 /// The joint distribution of independent categorical variables: two of five classes each have 25
@@ -134,10 +134,11 @@ impl Product {
     /// ```
     pub fn csr<E: Element>(rows: &[(usize, &[u32], &[E])]) -> Result<Self> {
         let variable = |(row, &(len, indices, values)): (usize, &(usize, &[u32], &[E]))| {
-            let classes = classes(indices, values.len(), row)?;
-            if let Some(&last) = classes.last() {
-                check_index("class", last, len)?;
+            check_indices(indices, values.len(), row)?;
+            if let Some(&last) = indices.last() {
+                check_index("class", last as usize, len)?;
             }
+            let classes = indices.iter().map(|&index| index as usize).collect();
             Ok(Variable::new(len, classes, normalised(values, "row", row)?))
         };
         Self::new(rows.iter().enumerate().map(variable).collect::<Result<_>>()?)
