@@ -158,11 +158,8 @@ impl ClassSet {
     /// assert_eq!(ClassSet::singleton(0)?.complement(3)?, ClassSet::new([1, 2])?);
     /// # Ok::<(), shafer::Error>(())
     /// ```
-    pub const fn complement(self, classes: usize) -> Result<Self> {
-        match Self::full(classes) {
-            Ok(frame) => Ok(Self(frame.0 & !self.0)),
-            error => error,
-        }
+    pub fn complement(self, classes: usize) -> Result<Self> {
+        Ok(Self(Self::full(classes)?.0 & !self.0))
     }
 
     /// The number of classes in the set.
