@@ -7,8 +7,8 @@ use crate::{Error, Evidence, Result};
 /// A linear layer from `J` features to `K` logits: `l_k = bias_k + sum_j weight_jk phi_j`.
 ///
 /// Softmax of these logits is the plausibility transform of a belief built from evidential
-/// weights `w_jk = beta_jk phi_j + alpha_jk` (equation 3); there is a choice in `alpha`, made by a
-/// [`Construction`].
+/// weights `w_jk = beta_jk phi_j + alpha_jk` (equation 3). `alpha` is not unique: a
+/// [`Construction`] chooses it.
 ///
 /// ```
 /// use shafer::{Construction, Head};
@@ -30,7 +30,7 @@ pub struct Head {
     bias: Vec<f64>,
 }
 
-/// How the evidential weights share out what the layer says.
+/// How `alpha` is chosen, which equation 3 leaves open.
 ///
 /// ```
 /// use shafer::{Construction, Head};
@@ -39,7 +39,7 @@ pub struct Head {
 /// // The features contradict each other. Direct: nothing is left, for or against.
 /// let direct = head.evidence(&[1.0, 1.0], Construction::Direct)?;
 /// assert!(direct.is_vacuous());
-/// // Least commitment: each feature is weighed separately.
+/// // Least commitment: the features count separately.
 /// let mean = [0.0, 0.0];
 /// let least = head.evidence(&[1.0, 1.0], Construction::LeastCommitment { mean: &mean })?;
 /// assert_eq!(least.positive(), [1.0, 1.0]);
@@ -53,8 +53,8 @@ pub enum Construction<'a> {
     /// evidence for it or against it, never both, and singleton masses are sparse.
     Direct,
     /// Denoeux's, by the principle of least commitment: the mean features of the data set stand
-    /// for `phi` in equation 9. Features disagree, `w+ > 0` almost everywhere, and hardly a class
-    /// is ever left without support.
+    /// for `phi` in equation 9. Features disagree, so `w+ > 0` for almost every class, and nearly
+    /// all classes have support.
     LeastCommitment {
         /// The mean `mu_j` of each feature over the data set.
         mean: &'a [f64],

@@ -46,6 +46,24 @@
 //! # Ok::<(), shafer::Error>(())
 //! ```
 //!
+//! Another method, some classes excluded, a temperature, and a draw from each row with any generator
+//! of `rand` 0.10 (`rand_core::Rng`):
+//!
+//! ```
+//! use rand::{SeedableRng, rngs::StdRng};
+//! use shafer::{Logits, Method, Threads};
+//!
+//! let logits = [2.0_f32, 1.5, -1.0, -2.5, 0.3, 0.3, 0.3, 0.3];
+//! let batch = Logits::rows(&logits, 4)?.mask(&[true, false, true, true])?.temperature(0.5)?;
+//! let method: Method = "min-p:p=0.1".parse()?; // Or Method::min_p(0.1)?.
+//! let rows = method.csr(&batch, Threads::One)?;
+//! let mut classes = [0; 2];
+//! rows.sample_into(&mut StdRng::seed_from_u64(1), &mut classes)?;
+//! assert_eq!(rows.indices(), [0, 0, 2, 3]); // Class 1 is excluded.
+//! assert_eq!(classes[0], 0);
+//! # Ok::<(), shafer::Error>(())
+//! ```
+//!
 //! # Contents
 //!
 //! | | |

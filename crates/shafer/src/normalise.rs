@@ -1,4 +1,4 @@
-//! The checks that functions over rows of probabilities share, and normalisation.
+//! Checks and normalisation of rows of probabilities.
 
 use crate::error::check_length;
 use crate::{Element, Error, Result};

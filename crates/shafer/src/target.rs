@@ -15,7 +15,7 @@ use crate::{Element, Result};
 /// which the two are equal belongs to the targets of both queries.
 ///
 /// The numbers are compared as they are given, not after normalisation: rounding to a narrower
-/// type never turns an order around, but dividing by two sums could break a tie. Rows must be
+/// type never reverses an order, but dividing by two sums could break a tie. Rows must be
 /// finite, not negative, and sum to 1 within 0.01. That leaves room for a `p` that is below
 /// `other` at every class it holds; the two then differ by rounding alone, every class is a tie,
 /// and the target is `p` itself.
@@ -48,6 +48,7 @@ pub fn target_distribution<P: Element, Q: Element>(p: &[P], other: &[Q]) -> Resu
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     #[test]
     fn equal_rows_are_their_own_target() {

@@ -96,7 +96,7 @@ pub(crate) fn share<T, W>(
     failed.map_or(Ok(total.into_inner()), |(_, error)| Err(error))
 }
 
-/// Locks a mutex. A panic of another thread does not make it unusable: the panic itself is passed on.
+/// Locks a mutex. Poisoning is ignored: the panic of the other thread is propagated anyway.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use crate::method::check_row;
 /// The rule of a label of a masked class.
 pub(super) const MASKED: &str = "is a masked class, which no method can keep";
 
-/// Logits with the true class of every row, and if wanted the group of every row.
+/// Logits with the true class of every row, and optionally its group.
 ///
 /// ```
 /// use shafer::Logits;
@@ -42,8 +42,8 @@ impl<'a, E: Element> Labelled<'a, E> {
         Ok(Self { logits, labels, groups: None })
     }
 
-    /// The same rows, each in a group: what is measured is then measured for each group too. Numbers
-    /// of groups need not be consecutive.
+    /// The same rows with the group of each: results are then given for each group too. Group numbers
+    /// need not be consecutive.
     ///
     /// # Errors
     /// The numbers of rows and groups differ.

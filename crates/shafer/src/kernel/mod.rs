@@ -58,7 +58,7 @@ pub trait Task<F: Float> {
 
 /// The loops over a row, for one instruction set.
 pub trait Loops<F: Float>: Copy {
-    /// Maximum and, if `SUM`, sum.
+    /// The maximum and, if `SUM`, the sum.
     fn scan<const SUM: bool>(self, row: &[F]) -> Scan<F>;
 
     /// Sum and number of the values above `threshold`. The values are below `+inf`.
@@ -141,8 +141,8 @@ const MAX_LANES: usize = 16;
 /// How many values past the end of a result vectors may overwrite.
 pub(crate) const SLACK: usize = MAX_LANES;
 
-/// How much of the magnitude of a row a mean in double precision may be off by, with room to spare.
-/// What lies this close to a threshold that is measured from the mean counts as equal to it.
+/// A generous bound on the error of a mean in double precision, relative to the magnitude of the row.
+/// A logit this close to a threshold that is measured from the mean counts as equal to it.
 pub(crate) const ROUNDING: f64 = 1.0 / (1_u64 << 36) as f64;
 
 /// Where rows go, one after the other.

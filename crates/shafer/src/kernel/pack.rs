@@ -144,8 +144,8 @@ pub(super) fn pack<S: Simd, T: Term<S>, const EXP: bool>(
 }
 
 impl Stage<'_> {
-    /// Packs what lies above the bound from `start` to `end`, followed by a vector of `-inf`;
-    /// returns the number of it.
+    /// Packs the logits above the bound from `start` to `end`, followed by a vector of `-inf`; returns
+    /// their number.
     #[inline(always)]
     fn fill<S: Simd, const FEW: bool>(
         &mut self,

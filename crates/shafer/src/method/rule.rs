@@ -52,8 +52,8 @@ impl<F: Float> Selection<F> {
     }
 }
 
-/// Memory for the work on one row, reused from row to row and allocated when it is first needed: for
-/// a single row, an allocation takes as long as the method.
+/// Buffers for the work on one row, reused from row to row and allocated on first use: for a single
+/// row, an allocation takes as long as the method.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch<F> {
     pub(crate) columns: Vec<u32>,
