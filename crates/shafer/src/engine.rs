@@ -184,8 +184,8 @@ impl<E> Queue<E> {
     /// The next block for another thread, and a buffer: of the calling thread's wave or the one after
     /// it, so that not much is buffered.
     fn take_back(&mut self) -> Option<(usize, CsrRows<E>)> {
-        let waves = self.waves.iter_mut().skip(self.front / self.wave).take(2);
-        let block = waves.filter_map(Range::next_back).next()?;
+        let mut waves = self.waves.iter_mut().skip(self.front / self.wave).take(2);
+        let block = waves.find_map(Range::next_back)?;
         Some((block, self.buffers.pop().unwrap_or_default()))
     }
 
