@@ -1,7 +1,8 @@
 //! The belief that evidence for and against single classes adds up to, in closed form.
 
+use crate::error::check_index;
 use crate::numerics::{Sum, ln_1m_exp, ln_exp_m1};
-use crate::{Error, Evidence, Result};
+use crate::{Evidence, Result};
 
 /// The mass function of equations 6a and 6b: all pieces of [`Evidence`] combined by Dempster's
 /// rule, without enumerating the `2^K` sets.
@@ -56,12 +57,6 @@ impl From<Evidence> for Belief {
     }
 }
 
-impl From<&Evidence> for Belief {
-    fn from(evidence: &Evidence) -> Self {
-        Self::from(evidence.clone())
-    }
-}
-
 impl Belief {
     /// The combination of all evidence.
     ///
@@ -73,7 +68,7 @@ impl Belief {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn new(evidence: &Evidence) -> Self {
-        Self::from(evidence)
+        Self::from(evidence.clone())
     }
 
     /// The evidence that the belief was built from.
@@ -445,8 +440,7 @@ impl Belief {
     }
 
     fn check(&self, class: usize) -> Result<()> {
-        let len = self.evidence.classes();
-        if class < len { Ok(()) } else { Err(Error::Index { what: "class", index: class, len }) }
+        check_index("class", class, self.evidence.classes())
     }
 }
 

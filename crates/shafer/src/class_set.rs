@@ -73,16 +73,12 @@ impl ClassSet {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub const fn full(classes: usize) -> Result<Self> {
-        if classes > Self::MAX_CLASSES {
-            return Err(Error::Index { what: "class", index: classes - 1, len: Self::MAX_CLASSES });
+        match classes {
+            // To shift by the whole width is not defined.
+            0 => Ok(Self::EMPTY),
+            1..=Self::MAX_CLASSES => Ok(Self(u64::MAX >> (Self::MAX_CLASSES - classes))),
+            _ => Err(Error::Index { what: "class", index: classes - 1, len: Self::MAX_CLASSES }),
         }
-        Ok(Self(Self::bits(classes)))
-    }
-
-    /// The lowest bits, at most all of them.
-    const fn bits(classes: usize) -> u64 {
-        // To shift by the whole width is not defined, hence the case of the empty frame.
-        if classes == 0 { 0 } else { u64::MAX >> (Self::MAX_CLASSES - classes) }
     }
 
     /// The set `{z_k}` of one class.
@@ -162,11 +158,8 @@ impl ClassSet {
     /// assert_eq!(ClassSet::singleton(0)?.complement(3)?, ClassSet::new([1, 2])?);
     /// # Ok::<(), shafer::Error>(())
     /// ```
-    pub const fn complement(self, classes: usize) -> Result<Self> {
-        if classes > Self::MAX_CLASSES {
-            return Err(Error::Index { what: "class", index: classes - 1, len: Self::MAX_CLASSES });
-        }
-        Ok(Self(Self::bits(classes) & !self.0))
+    pub fn complement(self, classes: usize) -> Result<Self> {
+        Ok(Self(Self::full(classes)?.0 & !self.0))
     }
 
     /// The number of classes in the set.

@@ -1,7 +1,9 @@
 //! Sparse rows in compressed sparse row (CSR) form.
 
+use std::mem::take;
+
 use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::kernel::{Entries, SLACK};
 use crate::normalise::check_indices;
 
@@ -33,7 +35,7 @@ pub struct CsrRows<E> {
     // Longer than `nnz`: growing them writes zeros, which reuse saves.
     indices: Vec<u32>,
     values: Vec<E>,
-    /// Blocks of other threads before they are appended, kept for their memory.
+    /// For blocks of other threads before they are appended, kept for their memory.
     pub(crate) blocks: Vec<Self>,
 }
 
@@ -96,10 +98,7 @@ impl<E> CsrRows<E> {
         indices: Vec<u32>,
         values: Vec<E>,
     ) -> Result<Self> {
-        if values.len() != indices.len() {
-            let (expected, found) = (indices.len(), values.len());
-            return Err(Error::Length { what: "values", expected, found });
-        }
+        check_length("values", indices.len(), values.len())?;
         let bad_pointer = |row: usize, rule| {
             let value = indptr.get(row).map_or(f64::NAN, |&pointer| pointer as f64);
             Error::Value { what: "row pointer", row, column: 0, value, rule }
@@ -320,36 +319,14 @@ impl<E: Element> CsrRows<E> {
         Rows { ends: &mut self.indptr, base, entries: Entries { columns, values } }
     }
 
-    /// Appends rows of the type that these were computed in.
-    pub(crate) fn append_narrowed(&mut self, rows: &CsrRows<E::Compute>) {
+    /// Appends rows of another type.
+    pub(crate) fn append<F: Element>(&mut self, rows: &CsrRows<F>, convert: impl Fn(F) -> E) {
         let Rows { ends, base, entries: Entries { columns, values } } = self.spare(rows.nnz());
         columns[..rows.nnz()].copy_from_slice(rows.indices());
-        for (value, &wide) in values.iter_mut().zip(rows.values()) {
-            *value = E::narrow(wide);
+        for (to, &from) in values.iter_mut().zip(rows.values()) {
+            *to = convert(from);
         }
         ends.extend(rows.indptr[1..].iter().map(|end| base + end));
-    }
-
-    /// Appends the row pointers of `blocks` and returns where the entries of each block belong: the
-    /// offsets are the prefix sum of the blocks' sizes.
-    pub(crate) fn places<'a>(
-        &'a mut self,
-        blocks: impl IntoIterator<Item = &'a Self, IntoIter: Clone>,
-    ) -> Vec<(Entries<'a, E>, &'a Self)> {
-        let blocks = blocks.into_iter();
-        let total = blocks.clone().map(Self::nnz).sum();
-        let Rows { ends, mut base, entries: Entries { mut columns, mut values } } =
-            self.spare(total);
-        let mut places = Vec::new();
-        for block in blocks {
-            ends.extend(block.indptr[1..].iter().map(|end| base + end));
-            base += block.pointer();
-            let (own_columns, rest_columns) = columns.split_at_mut(block.nnz());
-            let (own_values, rest_values) = values.split_at_mut(block.nnz());
-            (columns, values) = (rest_columns, rest_values);
-            places.push((Entries { columns: own_columns, values: own_values }, block));
-        }
-        places
     }
 }
 
@@ -361,6 +338,17 @@ pub struct Rows<'a, E> {
     /// The last row pointer: the number of entries before these.
     pub(crate) base: i64,
     pub(crate) entries: Entries<'a, E>,
+}
+
+impl<E> Rows<'_, E> {
+    /// Ends a row of `count` entries, which have been written.
+    pub(crate) fn advance(&mut self, count: usize) {
+        let Entries { columns, values } = &mut self.entries;
+        *columns = &mut take(columns)[count..];
+        *values = &mut take(values)[count..];
+        self.base += count as i64;
+        self.ends.push(self.base);
+    }
 }
 
 #[cfg(test)]

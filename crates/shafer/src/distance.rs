@@ -6,6 +6,7 @@
 
 use std::f64::consts::LN_2;
 
+use crate::error::check_length;
 use crate::normalise::normalised;
 use crate::{Element, Error, Result};
 
@@ -56,9 +57,7 @@ pub fn bhattacharyya<P: Element, Q: Element>(p: &[P], q: &[Q]) -> Result<f64> {
 /// ```
 pub fn wasserstein_1<P: Element, Q: Element>(p: &[P], q: &[Q], positions: &[f64]) -> Result<f64> {
     let (p, q) = pair(p, q)?;
-    if positions.len() != p.len() {
-        return Err(Error::Length { what: "positions", expected: p.len(), found: positions.len() });
-    }
+    check_length("positions", p.len(), positions.len())?;
     let first = positions[0];
     let mut before = first;
     for (column, &value) in positions.iter().enumerate() {
@@ -166,9 +165,7 @@ fn surplus<'a>(p: &'a [f64], q: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
 
 /// Both rows, normalised and of one length.
 fn pair<P: Element, Q: Element>(p: &[P], q: &[Q]) -> Result<(Vec<f64>, Vec<f64>)> {
-    if p.len() != q.len() {
-        return Err(Error::Length { what: "q", expected: p.len(), found: q.len() });
-    }
+    check_length("q", p.len(), q.len())?;
     Ok((normalised(p, "p", 0)?, normalised(q, "q", 1)?))
 }
 

@@ -67,35 +67,31 @@ pub trait Storage: Sized {
     ) -> Result<RowCounts>;
 }
 
-/// `$type` is computed in `$compute`.
-macro_rules! storage {
-    ($type:ty, $compute:ty, as_is: $as_is:expr, as_is_mut: $as_is_mut:expr,
-     widen: $widen:expr, narrow: $narrow:expr) => {
+/// `$type`, which is computed in `$compute`. `$as_is` is `Some` if they are the same.
+macro_rules! element {
+    ($type:ty, $compute:ty, as_is: $as_is:expr, widen: $widen:expr, narrow: $narrow:expr,
+     to_f64: $to_f64:expr, from_f64: $from_f64:expr) => {
         impl Storage for $type {
             type Compute = $compute;
 
             #[inline]
             fn as_compute(slice: &[Self]) -> Option<&[$compute]> {
-                let as_is: fn(&[Self]) -> Option<&[$compute]> = $as_is;
-                as_is(slice)
+                $as_is(slice)
             }
 
             #[inline]
             fn as_compute_mut(slice: &mut [Self]) -> Option<&mut [$compute]> {
-                let as_is: fn(&mut [Self]) -> Option<&mut [$compute]> = $as_is_mut;
-                as_is(slice)
+                $as_is(slice)
             }
 
             #[inline]
             fn widen(self) -> $compute {
-                let widen: fn(Self) -> $compute = $widen;
-                widen(self)
+                $widen(self)
             }
 
             #[inline]
             fn narrow(value: $compute) -> Self {
-                let narrow: fn($compute) -> Self = $narrow;
-                narrow(value)
+                $narrow(value)
             }
 
             fn dense(
@@ -117,57 +113,37 @@ macro_rules! storage {
                 engine::csr(rule, logits, threads, out)
             }
         }
-    };
-}
 
-storage!(f32, f32, as_is: |x| Some(x), as_is_mut: |x| Some(x), widen: |x| x, narrow: |x| x);
-storage!(f64, f64, as_is: |x| Some(x), as_is_mut: |x| Some(x), widen: |x| x, narrow: |x| x);
-
-impl Element for f32 {
-    #[inline]
-    fn to_f64(self) -> f64 {
-        f64::from(self)
-    }
-
-    #[inline]
-    fn from_f64(value: f64) -> Self {
-        value as f32
-    }
-}
-
-impl Element for f64 {
-    #[inline]
-    fn to_f64(self) -> f64 {
-        self
-    }
-
-    #[inline]
-    fn from_f64(value: f64) -> Self {
-        value
-    }
-}
-
-#[cfg(feature = "half")]
-macro_rules! half_element {
-    ($half:ty) => {
-        storage!($half, f32, as_is: |_| None, as_is_mut: |_| None,
-            widen: |x| x.to_f32(), narrow: |x| <$half>::from_f32(x));
-
-        impl Element for $half {
+        impl Element for $type {
             #[inline]
             fn to_f64(self) -> f64 {
-                <$half>::to_f64(self)
+                $to_f64(self)
             }
 
             #[inline]
             fn from_f64(value: f64) -> Self {
-                <$half>::from_f64(value)
+                $from_f64(value)
             }
         }
     };
 }
 
+fn nearest(value: f64) -> f32 {
+    value as f32
+}
+
 #[cfg(feature = "half")]
-half_element!(half::f16);
+fn never<S, C>(_: S) -> Option<C> {
+    None
+}
+
+element!(f32, f32, as_is: Some, widen: f32::from, narrow: f32::from,
+    to_f64: f64::from, from_f64: nearest);
+element!(f64, f64, as_is: Some, widen: f64::from, narrow: f64::from,
+    to_f64: f64::from, from_f64: f64::from);
 #[cfg(feature = "half")]
-half_element!(half::bf16);
+element!(half::f16, f32, as_is: never, widen: half::f16::to_f32, narrow: half::f16::from_f32,
+    to_f64: half::f16::to_f64, from_f64: half::f16::from_f64);
+#[cfg(feature = "half")]
+element!(half::bf16, f32, as_is: never, widen: half::bf16::to_f32, narrow: half::bf16::from_f32,
+    to_f64: half::bf16::to_f64, from_f64: half::bf16::from_f64);

@@ -3,24 +3,27 @@
 //! What is done to a row depends on that row only, so results do not depend on the number of
 //! threads.
 
+use std::collections::BTreeMap;
 use std::iter::repeat_with;
 use std::mem::take;
+use std::ops::Range;
+use std::sync::Mutex;
 
 use crate::csr::CsrRows;
 use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::error::{Result, check_length};
 use crate::kernel::TILE_CLASSES;
 use crate::logits::{Logits, packed_start};
 use crate::method::{RowCounts, Rule};
 use crate::rows::Worker;
-use crate::threads::{Outcome, Shared, Threads, share, with_help};
+use crate::threads::{Threads, lock, share, with_help};
 
 /// Logits of a block, the unit of work of a thread: an eighth of a megabyte of `f32`, which fits the
 /// second-level cache together with its result.
 const BLOCK_LOGITS: usize = 1 << 15;
 
-/// Logits between two meetings of the threads. It bounds the memory for blocks that are copied.
-const WAVE_LOGITS: usize = 1 << 22;
+/// Logits of a wave of blocks. It bounds the memory for what is buffered before it is put in place.
+const WAVE_LOGITS: usize = 1 << 21;
 
 /// The number of rows of a block: a multiple of the lanes for rows that are tiled.
 fn block_rows(classes: usize) -> usize {
@@ -39,55 +42,36 @@ pub(crate) fn dense<E: Element>(
 ) -> Result<RowCounts> {
     rule.check(logits.classes())?;
     let (rows, classes, inner) = (logits.row_count(), logits.classes(), logits.inner());
-    let batch = Dense { rule, logits, threads };
+    let size = block_rows(classes);
+    // `count` rows from row `start` on, packed.
+    let packed = |start: usize, count: usize, out: &mut [E], sizes: &mut [u32]| {
+        let outs = out.chunks_mut(size * classes).chain(repeat_with(Default::default));
+        let sizes = sizes.chunks_mut(size).chain(repeat_with(Default::default));
+        share(
+            threads.count(count.div_ceil(size)),
+            (0..count).step_by(size).zip(outs.zip(sizes)),
+            || Worker::new(rule, logits),
+            |worker, (first, (out, sizes))| {
+                worker.dense(start + first, size.min(count - first), out, sizes)
+            },
+        )
+    };
     if inner == 1 || out.is_empty() {
-        let vacuous = batch.blocks(0, rows, out, sizes)?;
-        return Ok(RowCounts { rows, vacuous });
+        return Ok(RowCounts { rows, vacuous: packed(0, rows, out, sizes)? });
     }
     // Along another axis than the last, neighbouring rows are interleaved: they are computed in
     // waves, packed, and then put in place.
-    let wave = block_rows(classes) * (WAVE_LOGITS / BLOCK_LOGITS);
-    let mut packed = vec![E::default(); classes * wave.min(rows)];
+    let wave = size * (WAVE_LOGITS / BLOCK_LOGITS);
+    let mut buffer = vec![E::default(); classes * wave.min(rows)];
     let mut vacuous = 0;
     for start in (0..rows).step_by(wave) {
         let count = wave.min(rows - start);
-        let packed = &mut packed[..count * classes];
+        let buffer = &mut buffer[..count * classes];
         let sizes = if sizes.is_empty() { &mut [] } else { &mut sizes[start..start + count] };
-        vacuous += batch.blocks(start, count, packed, sizes)?;
-        scatter(packed, start, classes, inner, out);
+        vacuous += packed(start, count, buffer, sizes)?;
+        scatter(buffer, start, classes, inner, out);
     }
     Ok(RowCounts { rows, vacuous })
-}
-
-struct Dense<'a, E> {
-    rule: Rule,
-    logits: &'a Logits<'a, E>,
-    threads: Threads,
-}
-
-impl<E: Element> Dense<'_, E> {
-    /// `count` rows from row `start` on, packed. Returns the number of vacuous rows.
-    fn blocks(
-        &self,
-        start: usize,
-        count: usize,
-        out: &mut [E],
-        sizes: &mut [u32],
-    ) -> Result<usize> {
-        let classes = self.logits.classes();
-        let rows = block_rows(classes);
-        let outs = out.chunks_mut(rows * classes).chain(repeat_with(Default::default));
-        let sizes = sizes.chunks_mut(rows).chain(repeat_with(Default::default));
-        let blocks = (0..count).step_by(rows).zip(outs.zip(sizes));
-        share(
-            self.threads.count(count.div_ceil(rows)),
-            blocks,
-            || Worker::new(self.rule, self.logits),
-            |worker, (first, (out, sizes))| {
-                worker.dense(start + first, rows.min(count - first), out, sizes)
-            },
-        )
-    }
 }
 
 /// Puts packed rows, the first of which is row `start`, in place in an array in which `inner`
@@ -110,6 +94,12 @@ fn scatter<E: Element>(packed: &[E], start: usize, classes: usize, inner: usize,
 }
 
 /// All rows, compressed, in place of what `out` holds.
+///
+/// Where a block belongs is known when all blocks before it are compressed. So the calling thread
+/// goes through the blocks in order and appends them to the output, and the others compress blocks
+/// from the end of its wave into buffers, which it appends when it gets there. It does not wait for a
+/// block that is not finished then, but compresses it again: the other thread may have lost its
+/// processor.
 pub(crate) fn csr<E: Element>(
     rule: Rule,
     logits: &Logits<'_, E>,
@@ -119,90 +109,93 @@ pub(crate) fn csr<E: Element>(
     rule.check(logits.classes())?;
     let (rows, classes) = (logits.row_count(), logits.classes());
     out.reset(classes);
-    let block = block_rows(classes);
-    let wave = block * (WAVE_LOGITS / (block * classes)).max(1);
-    let mut counts = RowCounts { rows, vacuous: 0 };
-    for start in (0..rows).step_by(wave) {
-        let wave = Wave { rule, logits, start, rows: wave.min(rows - start), block };
-        counts.vacuous += wave.csr(threads, out)?;
+    let size = block_rows(classes);
+    let blocks = rows.div_ceil(size);
+    let compress = |worker: &mut Worker<'_, E>, block: usize, out: &mut CsrRows<E>| {
+        let first = block * size;
+        worker.csr(first, size.min(rows - first), out)
+    };
+    let wave = (WAVE_LOGITS / (size * classes)).max(1);
+    let queue = Mutex::new(Queue {
+        waves: (0..blocks).step_by(wave).map(|first| first..blocks.min(first + wave)).collect(),
+        wave,
+        front: 0,
+        finished: BTreeMap::new(),
+        buffers: take(&mut out.blocks),
+    });
+    let help = || {
+        let mut worker = Worker::new(rule, logits);
+        let next = || lock(&queue).take_back();
+        while let Some((block, mut buffer)) = next() {
+            buffer.reset(classes);
+            let vacuous = compress(&mut worker, block, &mut buffer);
+            lock(&queue).finish(block, buffer, vacuous);
+        }
+    };
+    let mut write = || {
+        let mut worker = Worker::new(rule, logits);
+        let mut vacuous = 0;
+        for block in 0..blocks {
+            let finished = lock(&queue).take_front(block);
+            vacuous += match finished {
+                Some((buffer, vacuous)) => {
+                    out.append(&buffer, |value| value);
+                    lock(&queue).buffers.push(buffer);
+                    vacuous?
+                }
+                None => compress(&mut worker, block, out)?,
+            };
+        }
+        Ok(RowCounts { rows, vacuous })
+    };
+    let counts = with_help(threads.count(blocks), help, || {
+        let counts = write();
+        lock(&queue).waves.clear();
+        counts
+    });
+    out.blocks = take(&mut lock(&queue).buffers);
+    counts
+}
+
+/// The blocks of a batch.
+struct Queue<E> {
+    /// The blocks of each wave that no thread has taken.
+    waves: Vec<Range<usize>>,
+    /// Blocks of a wave.
+    wave: usize,
+    /// The block that the calling thread is at.
+    front: usize,
+    /// Blocks of other threads, with the number of their vacuous rows.
+    finished: BTreeMap<usize, (CsrRows<E>, Result<usize>)>,
+    buffers: Vec<CsrRows<E>>,
+}
+
+impl<E> Queue<E> {
+    /// The next block for the calling thread: what another thread has made of it, or nothing.
+    fn take_front(&mut self, block: usize) -> Option<(CsrRows<E>, Result<usize>)> {
+        self.front = block;
+        let left = &mut self.waves[block / self.wave];
+        if left.start == block {
+            left.next();
+        }
+        self.finished.remove(&block)
     }
-    Ok(counts)
-}
 
-/// Rows that are compressed before the threads meet.
-struct Wave<'a, E> {
-    rule: Rule,
-    logits: &'a Logits<'a, E>,
-    start: usize,
-    rows: usize,
-    /// Rows of a block.
-    block: usize,
-}
+    /// The next block for another thread, and a buffer: of the calling thread's wave or the one after
+    /// it, so that not much is buffered.
+    fn take_back(&mut self) -> Option<(usize, CsrRows<E>)> {
+        let mut waves = self.waves.iter_mut().skip(self.front / self.wave).take(2);
+        let block = waves.find_map(Range::next_back)?;
+        Some((block, self.buffers.pop().unwrap_or_default()))
+    }
 
-impl<E: Element> Wave<'_, E> {
-    /// Appends the rows to `out`. Returns the number of vacuous rows.
-    ///
-    /// Where a block belongs is known when all blocks before it are compressed. So the calling
-    /// thread takes blocks from the front and appends them directly, and the others take blocks from
-    /// the back and compress them into separate buffers. When they have met, the others' blocks
-    /// are copied, on all threads. If no other thread gets a processor, the calling thread does what
-    /// it would do alone.
-    fn csr(&self, threads: Threads, out: &mut CsrRows<E>) -> Result<usize> {
-        let blocks = self.rows.div_ceil(self.block);
-        let threads = threads.count(blocks);
-        let left = Shared::new(0..blocks);
-        let outcome = Shared::new(Outcome::default());
-        let spare = Shared::new(take(&mut out.blocks));
-        let done = Shared::new(Vec::new());
-        let compress = |worker: &mut Worker<'_, E>, block: usize, out: &mut CsrRows<E>| {
-            let first = block * self.block;
-            let count = self.block.min(self.rows - first);
-            let vacuous = worker.csr(self.start + first, count, out);
-            let failed = vacuous.is_err();
-            outcome.lock().add(block, vacuous);
-            !failed
-        };
-        let help = || {
-            let mut worker = Worker::new(self.rule, self.logits);
-            let next = || left.lock().next_back();
-            while let Some(block) = next() {
-                let mut rows = spare.lock().pop().unwrap_or_default();
-                rows.reset(self.logits.classes());
-                if compress(&mut worker, block, &mut rows) {
-                    done.lock().push((block, rows));
-                }
-            }
-        };
-        with_help(threads, help, || {
-            let mut worker = Worker::new(self.rule, self.logits);
-            let next = || left.lock().next();
-            while let Some(block) = next() {
-                if !compress(&mut worker, block, out) {
-                    *left.lock() = 0..0;
-                }
-            }
-        });
-        let mut done = done.into_inner();
-        done.sort_unstable_by_key(|(block, _)| *block);
-        let outcome = outcome.into_inner();
-        // Up to the first error.
-        let valid =
-            done.iter().filter(|(block, _)| outcome.failed().is_none_or(|first| *block < first));
-        let places = out.places(valid.map(|(_, rows)| rows));
-        let threads = threads.min(places.len());
-        share(
-            threads,
-            places.into_iter(),
-            || (),
-            |(), (to, rows)| {
-                to.columns.copy_from_slice(rows.indices());
-                to.values.copy_from_slice(rows.values());
-                Ok(0)
-            },
-        )?;
-        out.blocks = spare.into_inner();
-        out.blocks.extend(done.into_iter().map(|(_, rows)| rows));
-        outcome.result()
+    /// Keeps a block for the calling thread, unless that is there already.
+    fn finish(&mut self, block: usize, buffer: CsrRows<E>, vacuous: Result<usize>) {
+        if block > self.front {
+            self.finished.insert(block, (buffer, vacuous));
+        } else {
+            self.buffers.push(buffer);
+        }
     }
 }
 
@@ -245,8 +238,4 @@ pub(crate) fn vjp<E: Element>(
         },
     )?;
     Ok(())
-}
-
-pub(crate) fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
 }

@@ -145,3 +145,21 @@ impl std::error::Error for Error {}
 
 /// A result whose error is [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+pub(crate) fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
+}
+
+pub(crate) fn check_index(what: &'static str, index: usize, len: usize) -> Result<()> {
+    if index < len { Ok(()) } else { Err(Error::Index { what, index, len }) }
+}
+
+/// `value`, if it `holds` the rule.
+pub(crate) fn check_parameter(
+    name: &'static str,
+    value: f64,
+    holds: bool,
+    rule: &'static str,
+) -> Result<f64> {
+    if holds { Ok(value) } else { Err(Error::Parameter { name, value, rule }) }
+}

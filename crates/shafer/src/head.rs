@@ -1,13 +1,14 @@
 //! The last linear layer of a network, read as a source of evidence.
 
+use crate::error::check_length;
 use crate::numerics::{Centre, Sum};
 use crate::{Error, Evidence, Result};
 
 /// A linear layer from `J` features to `K` logits: `l_k = bias_k + sum_j weight_jk phi_j`.
 ///
 /// Softmax of these logits is the plausibility transform of a belief built from evidential
-/// weights `w_jk = beta_jk phi_j + alpha_jk` (equation 3); there is a choice in `alpha`, made by a
-/// [`Construction`].
+/// weights `w_jk = beta_jk phi_j + alpha_jk` (equation 3). `alpha` is not unique: a
+/// [`Construction`] chooses it.
 ///
 /// ```
 /// use shafer::{Construction, Head};
@@ -29,7 +30,7 @@ pub struct Head {
     bias: Vec<f64>,
 }
 
-/// How the evidential weights share out what the layer says.
+/// How `alpha` is chosen, which equation 3 leaves open.
 ///
 /// ```
 /// use shafer::{Construction, Head};
@@ -38,7 +39,7 @@ pub struct Head {
 /// // The features contradict each other. Direct: nothing is left, for or against.
 /// let direct = head.evidence(&[1.0, 1.0], Construction::Direct)?;
 /// assert!(direct.is_vacuous());
-/// // Least commitment: each feature is weighed separately.
+/// // Least commitment: the features count separately.
 /// let mean = [0.0, 0.0];
 /// let least = head.evidence(&[1.0, 1.0], Construction::LeastCommitment { mean: &mean })?;
 /// assert_eq!(least.positive(), [1.0, 1.0]);
@@ -52,8 +53,8 @@ pub enum Construction<'a> {
     /// evidence for it or against it, never both, and singleton masses are sparse.
     Direct,
     /// Denoeux's, by the principle of least commitment: the mean features of the data set stand
-    /// for `phi` in equation 9. Features disagree, `w+ > 0` almost everywhere, and hardly a class
-    /// is ever left without support.
+    /// for `phi` in equation 9. Features disagree, so `w+ > 0` for almost every class, and nearly
+    /// all classes have support.
     LeastCommitment {
         /// The mean `mu_j` of each feature over the data set.
         mean: &'a [f64],
@@ -100,8 +101,8 @@ impl Head {
         }
         // A product that saturates is longer than any vector.
         let expected = features.saturating_mul(classes);
-        length("the weights", expected, &weights)?;
-        length("the bias", classes, &bias)?;
+        check_length("the weights", expected, weights.len())?;
+        check_length("the bias", classes, bias.len())?;
         finite("weight", classes, &weights)?;
         finite("bias", classes, &bias)?;
         Ok(Self { features, classes, weights, bias })
@@ -124,7 +125,7 @@ impl Head {
         bias: Vec<f64>,
     ) -> Result<Self> {
         let expected = features.saturating_mul(classes);
-        length("the weights", expected, weights)?;
+        check_length("the weights", expected, weights.len())?;
         let mut transposed = Vec::with_capacity(weights.len());
         for feature in 0..features {
             transposed.extend(weights.iter().skip(feature).step_by(features));
@@ -271,7 +272,7 @@ impl Head {
     }
 
     fn check(&self, what: &'static str, whole: &'static str, values: &[f64]) -> Result<()> {
-        length(whole, self.features, values)?;
+        check_length(whole, self.features, values.len())?;
         finite(what, self.features, values)
     }
 }
@@ -290,11 +291,6 @@ fn affine(bias: &[f64], weights: &[f64], features: &[f64]) -> Vec<f64> {
         }
     }
     sums.into_iter().map(Sum::value).collect()
-}
-
-fn length(what: &'static str, expected: usize, values: &[f64]) -> Result<()> {
-    let found = values.len();
-    if found == expected { Ok(()) } else { Err(Error::Length { what, expected, found }) }
 }
 
 fn finite(what: &'static str, columns: usize, values: &[f64]) -> Result<()> {

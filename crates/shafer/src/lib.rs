@@ -46,6 +46,24 @@
 //! # Ok::<(), shafer::Error>(())
 //! ```
 //!
+//! Another method, some classes excluded, a temperature, and a draw from each row with any generator
+//! of `rand` 0.10 (`rand_core::Rng`):
+//!
+//! ```
+//! use rand::{SeedableRng, rngs::StdRng};
+//! use shafer::{Logits, Method, Threads};
+//!
+//! let logits = [2.0_f32, 1.5, -1.0, -2.5, 0.3, 0.3, 0.3, 0.3];
+//! let batch = Logits::rows(&logits, 4)?.mask(&[true, false, true, true])?.temperature(0.5)?;
+//! let method: Method = "min-p:p=0.1".parse()?; // Or Method::min_p(0.1)?.
+//! let rows = method.csr(&batch, Threads::One)?;
+//! let mut classes = [0; 2];
+//! rows.sample_into(&mut StdRng::seed_from_u64(1), &mut classes)?;
+//! assert_eq!(rows.indices(), [0, 0, 2, 3]); // Class 1 is excluded.
+//! assert_eq!(classes[0], 0);
+//! # Ok::<(), shafer::Error>(())
+//! ```
+//!
 //! # Contents
 //!
 //! | | |
@@ -54,7 +72,7 @@
 //! | **Theory** | [`Head`], [`Construction`], [`EvidentialParameters`], [`Evidence`]: a linear layer as evidence; [`Belief`]: belief, plausibility and conflict in closed form, `O(K)`; [`MassFunction`], [`ClassSet`], [`Combination`]: the power set of small frames and Dempster's rule |
 //! | **Several variables** | [`Product`], [`Joint`], [`BestJoints`] |
 //! | **Metrics** | [`bhattacharyya`], [`wasserstein_1`], [`wasserstein_1_unit`], [`total_variation`], [`jensen_shannon`]; the paper's [`target_distribution`] |
-//! | **Sampling** | [`sample_dense`], [`sample_csr`], [`sample_dense_rows`], [`CsrRows::sample_into`], [`Sampler`] |
+//! | **Sampling** | [`sample_dense`], [`sample_csr`], [`CsrRows::sample_into`], [`Sampler`] |
 //! | **Guarantees** | [`calibrate`]: how often is the true class dropped, and the threshold for a given rate |
 //! | **Errors** | [`Error`], [`Result`] |
 //!
@@ -78,8 +96,9 @@
 //!   against fixtures with 60 digits.
 //! - [`Belief`] agrees with Dempster's rule on the power set to `1e-12`, and works in log space.
 //! - A row has the same result, to the bit, alone or in a batch, on one thread or on many. Dense and
-//!   compressed `f32` rows of more than 32 classes, and of min-probability, can differ by four units
-//!   in the last place, and so can different instruction sets.
+//!   compressed rows keep the same classes with the same probabilities, to the bit for `f64` and for
+//!   rows of at most 32 classes; longer rows of `f32` can differ by four units in the last place, and
+//!   those of half types by one. So can different instruction sets.
 //! - `NaN` and `+inf` are errors that name the row and the column. `-inf` masks a class.
 //!
 //! # Performance
@@ -137,7 +156,7 @@ pub use logits::Logits;
 pub use mass_function::{Combination, MassFunction};
 pub use method::{Method, RowCounts};
 pub use product::{BestJoints, Joint, Product};
-pub use sample::{Sampler, sample_csr, sample_dense, sample_dense_rows};
+pub use sample::{Sampler, sample_csr, sample_dense};
 pub use target::target_distribution;
 pub use threads::Threads;
 

@@ -1,7 +1,7 @@
 //! The input of a method: borrowed logits with their layout, mask and temperature.
 
 use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_index, check_length, check_parameter};
 use crate::kernel::Rate;
 
 /// Rows of logits, borrowed, with a mask and a temperature.
@@ -23,18 +23,22 @@ use crate::kernel::Rate;
 #[derive(Clone, Copy, Debug)]
 pub struct Logits<'a, E> {
     data: &'a [E],
-    layout: Layout<'a>,
+    rows: usize,
+    classes: usize,
+    inner: usize,
+    /// `None` if the rows are packed.
+    strided: Option<Strided<'a>>,
     mask: Option<&'a [bool]>,
     temperature: f64,
 }
 
-/// Where row and class lie in memory.
+/// Where rows that are not packed lie in memory. The bounds have been checked.
 #[derive(Clone, Copy, Debug)]
-enum Layout<'a> {
-    /// One row after the other.
-    Packed { rows: usize, classes: usize },
-    /// Anywhere. The bounds have been checked.
-    Strided { shape: &'a [usize], strides: &'a [isize], offset: usize, axis: usize },
+struct Strided<'a> {
+    shape: &'a [usize],
+    strides: &'a [isize],
+    offset: usize,
+    axis: usize,
 }
 
 /// Within these bounds, every product with an `f32` logit is an `f32`.
@@ -68,11 +72,9 @@ impl<'a, E: Element> Logits<'a, E> {
     pub fn rows(logits: &'a [E], classes: usize) -> Result<Self> {
         check_classes(classes)?;
         let rows = logits.len() / classes;
-        if rows * classes != logits.len() {
-            let expected = (rows + 1) * classes;
-            return Err(Error::Length { what: "logits", expected, found: logits.len() });
-        }
-        Ok(Self::new(logits, Layout::Packed { rows, classes }))
+        check_length("logits", logits.len().div_ceil(classes) * classes, logits.len())?;
+        let (mask, temperature) = (None, 1.0);
+        Ok(Self { data: logits, rows, classes, inner: 1, strided: None, mask, temperature })
     }
 
     /// The vectors along `axis` of a strided array: the element at index `i` is
@@ -100,20 +102,17 @@ impl<'a, E: Element> Logits<'a, E> {
         offset: usize,
         axis: usize,
     ) -> Result<Self> {
-        if shape.len() != strides.len() {
-            let (expected, found) = (shape.len(), strides.len());
-            return Err(Error::Length { what: "strides", expected, found });
-        }
-        let Some(&classes) = shape.get(axis) else {
-            return Err(Error::Index { what: "axis", index: axis, len: shape.len() });
-        };
+        check_length("strides", shape.len(), strides.len())?;
+        check_index("axis", axis, shape.len())?;
+        let classes = shape[axis];
         check_classes(classes)?;
         check_bounds(data.len(), shape, strides, offset)?;
-        Ok(Self::new(data, Layout::Strided { shape, strides, offset, axis }))
-    }
-
-    fn new(data: &'a [E], layout: Layout<'a>) -> Self {
-        Self { data, layout, mask: None, temperature: 1.0 }
+        // Saturated only if another size is 0, and then so is the product.
+        let product = |sizes: &[usize]| sizes.iter().copied().fold(1, usize::saturating_mul);
+        let inner = product(&shape[axis + 1..]);
+        let rows = product(&shape[..axis]).saturating_mul(inner);
+        let strided = Some(Strided { shape, strides, offset, axis });
+        Ok(Self { data, rows, classes, inner, strided, mask: None, temperature: 1.0 })
     }
 
     /// Masks out every class whose entry is `false`, as a logit of `-inf` does: it takes no part in
@@ -155,11 +154,9 @@ impl<'a, E: Element> Logits<'a, E> {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn temperature(mut self, temperature: f64) -> Result<Self> {
-        if !TEMPERATURES.contains(&temperature) {
-            let rule = "must be positive, from 1e-30 to 1e30";
-            return Err(Error::Parameter { name: "temperature", value: temperature, rule });
-        }
-        self.temperature = temperature;
+        let holds = TEMPERATURES.contains(&temperature);
+        let rule = "must be positive, from 1e-30 to 1e30";
+        self.temperature = check_parameter("temperature", temperature, holds, rule)?;
         Ok(self)
     }
 
@@ -180,10 +177,7 @@ impl<'a, E: Element> Logits<'a, E> {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn classes(&self) -> usize {
-        match self.layout {
-            Layout::Packed { classes, .. } => classes,
-            Layout::Strided { shape, axis, .. } => shape[axis],
-        }
+        self.classes
     }
 
     /// The number of rows.
@@ -193,12 +187,7 @@ impl<'a, E: Element> Logits<'a, E> {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn row_count(&self) -> usize {
-        match self.layout {
-            Layout::Packed { rows, .. } => rows,
-            Layout::Strided { shape, axis, .. } => {
-                product(shape[..axis].iter().chain(&shape[axis + 1..]))
-            }
-        }
+        self.rows
     }
 
     /// The number of logits: rows times classes.
@@ -208,7 +197,7 @@ impl<'a, E: Element> Logits<'a, E> {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn len(&self) -> usize {
-        self.row_count() * self.classes()
+        self.rows * self.classes
     }
 
     /// Whether there are no rows.
@@ -218,7 +207,7 @@ impl<'a, E: Element> Logits<'a, E> {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn is_empty(&self) -> bool {
-        self.row_count() == 0
+        self.rows == 0
     }
 
     pub(crate) fn rate(&self) -> Rate {
@@ -228,15 +217,12 @@ impl<'a, E: Element> Logits<'a, E> {
     /// How many elements lie between neighbouring classes of a row in an array of this shape that
     /// is packed in C order, as every output is.
     pub(crate) fn inner(&self) -> usize {
-        match self.layout {
-            Layout::Packed { .. } => 1,
-            Layout::Strided { shape, axis, .. } => product(shape[axis + 1..].iter()),
-        }
+        self.inner
     }
 
     /// Where the classes of a row lie in an output.
     pub(crate) fn places(&self, row: usize) -> impl Iterator<Item = usize> + use<E> {
-        let (classes, inner) = (self.classes(), self.inner());
+        let (classes, inner) = (self.classes, self.inner);
         let first = packed_start(row, classes, inner);
         (0..classes).map(move |class| first + class * inner)
     }
@@ -252,54 +238,38 @@ impl<'a, E: Element> Logits<'a, E> {
     where
         'a: 'b,
     {
-        let classes = self.classes();
-        match self.layout {
-            Layout::Packed { .. } => {
-                let rows = &self.data[start * classes..][..count * classes];
-                if let (Some(rows), None) = (E::as_compute(rows), self.mask) {
-                    return rows;
-                }
-                buffer.clear();
-                buffer.extend(rows.iter().map(|x| x.widen()));
+        let classes = self.classes;
+        buffer.clear();
+        let Some(strided) = self.strided else {
+            let rows = &self.data[start * classes..][..count * classes];
+            if let (Some(rows), None) = (E::as_compute(rows), self.mask) {
+                return rows;
             }
-            Layout::Strided { strides, axis, .. } => {
-                buffer.clear();
-                let step = strides[axis];
-                for row in start..start + count {
-                    let first = self.strided_start(row);
-                    if step == 1 {
-                        buffer.extend(self.data[first..][..classes].iter().map(|x| x.widen()));
-                        continue;
-                    }
-                    buffer.extend((0..classes).map(|class| {
-                        self.data[first.wrapping_add_signed(class as isize * step)].widen()
-                    }));
-                }
+            buffer.extend(rows.iter().map(|x| x.widen()));
+            self.apply_mask(start, buffer);
+            return buffer;
+        };
+        let step = strided.strides[strided.axis];
+        for row in start..start + count {
+            let first = strided.start(row);
+            if step == 1 {
+                buffer.extend(self.data[first..][..classes].iter().map(|x| x.widen()));
+                continue;
             }
+            buffer.extend(
+                (0..classes).map(|class| {
+                    self.data[first.wrapping_add_signed(class as isize * step)].widen()
+                }),
+            );
         }
         self.apply_mask(start, buffer);
         buffer
     }
 
-    /// The position of class 0 of a row.
-    fn strided_start(&self, row: usize) -> usize {
-        let Layout::Strided { shape, strides, offset, axis } = self.layout else {
-            return row * self.classes();
-        };
-        let mut rest = row;
-        let mut position = offset;
-        for dimension in (0..shape.len()).rev().filter(|&dimension| dimension != axis) {
-            let index = rest % shape[dimension];
-            rest /= shape[dimension];
-            position = position.wrapping_add_signed(index as isize * strides[dimension]);
-        }
-        position
-    }
-
     fn apply_mask(&self, start: usize, rows: &mut [E::Compute]) {
         use crate::kernel::Float;
         let Some(mask) = self.mask else { return };
-        let (classes, inner) = (self.classes(), self.inner());
+        let (classes, inner) = (self.classes, self.inner);
         let by_class = mask.len() == classes;
         let step = if by_class { 1 } else { inner };
         for (i, row) in rows.chunks_exact_mut(classes).enumerate() {
@@ -317,12 +287,17 @@ impl<'a, E: Element> Logits<'a, E> {
     }
 }
 
-/// The product of sizes, which fits unless one of them is 0: the others can then be of any magnitude.
-fn product<'a>(sizes: impl Iterator<Item = &'a usize> + Clone) -> usize {
-    if sizes.clone().any(|&size| size == 0) {
-        return 0;
+impl Strided<'_> {
+    /// The position of class 0 of a row.
+    fn start(&self, row: usize) -> usize {
+        let (mut rest, mut position) = (row, self.offset);
+        for dimension in (0..self.shape.len()).rev().filter(|&dimension| dimension != self.axis) {
+            let index = rest % self.shape[dimension];
+            rest /= self.shape[dimension];
+            position = position.wrapping_add_signed(index as isize * self.strides[dimension]);
+        }
+        position
     }
-    sizes.fold(1, |product, &size| product.saturating_mul(size))
 }
 
 /// Where class 0 of a row lies in an array packed in C order, of which `inner` elements lie between
@@ -335,15 +310,8 @@ fn check_classes(classes: usize) -> Result<()> {
     if classes == 0 {
         return Err(Error::Empty { what: "a row of logits" });
     }
-    if u32::try_from(classes).is_err() {
-        let rule = "must be less than 2^32";
-        return Err(Error::Parameter {
-            name: "the number of classes",
-            value: classes as f64,
-            rule,
-        });
-    }
-    Ok(())
+    let (holds, rule) = (u32::try_from(classes).is_ok(), "must be less than 2^32");
+    check_parameter("the number of classes", classes as f64, holds, rule).map(drop)
 }
 
 /// The lowest and the highest index must both lie inside.
@@ -360,25 +328,12 @@ fn check_bounds(len: usize, shape: &[usize], strides: &[isize], offset: usize) -
         low = low.saturating_add(reach.min(0));
         high = high.saturating_add(reach.max(0));
     }
-    let range = |index: i128| Error::Index {
-        what: "the strides reach element",
-        index: usize::try_from(index).unwrap_or(usize::MAX),
-        len,
-    };
-    if low < 0 {
-        return Err(range(low));
-    }
-    if high >= len as i128 {
-        return Err(range(high));
+    for end in [low, high] {
+        // What is negative does not exist either.
+        let index = usize::try_from(end).unwrap_or(usize::MAX);
+        check_index("the strides reach element", index, len)?;
     }
     // Strides of 0 can describe more elements than any output could hold.
-    if elements > isize::MAX as u128 {
-        let rule = "must fit in memory";
-        return Err(Error::Parameter {
-            name: "the number of logits",
-            value: elements as f64,
-            rule,
-        });
-    }
-    Ok(())
+    let holds = elements <= isize::MAX as u128;
+    check_parameter("the number of logits", elements as f64, holds, "must fit in memory").map(drop)
 }

@@ -1,5 +1,6 @@
 //! Mass functions on the explicit power set of a small frame, and Dempster's rule.
 
+use crate::error::{check_length, check_parameter};
 use crate::{ClassSet, Error, Result};
 
 /// A mass function `m : 2^Z -> [0, 1]` with `m({}) = 0` and masses that sum to 1.
@@ -92,13 +93,8 @@ impl MassFunction {
             total += mass;
             focal.push((set, mass));
         }
-        if (total - 1.0).abs() > Self::TOLERANCE {
-            return Err(Error::Parameter {
-                name: "the sum of the masses",
-                value: total,
-                rule: "must be 1 within 1e-9",
-            });
-        }
+        let holds = (total - 1.0).abs() <= Self::TOLERANCE;
+        check_parameter("the sum of the masses", total, holds, "must be 1 within 1e-9")?;
         Ok(Self { classes, focal: merged(focal) })
     }
 
@@ -126,13 +122,8 @@ impl MassFunction {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn simple(classes: usize, set: ClassSet, support: f64) -> Result<Self> {
-        if !(0.0..=1.0).contains(&support) {
-            return Err(Error::Parameter {
-                name: "support",
-                value: support,
-                rule: "must lie between 0 and 1",
-            });
-        }
+        let holds = (0.0..=1.0).contains(&support);
+        check_parameter("support", support, holds, "must lie between 0 and 1")?;
         Self::simple_parts(classes, set, support, 1.0 - support)
     }
 
@@ -149,13 +140,7 @@ impl MassFunction {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn simple_from_weight(classes: usize, set: ClassSet, weight: f64) -> Result<Self> {
-        if weight.is_nan() || weight < 0.0 {
-            return Err(Error::Parameter {
-                name: "evidential weight",
-                value: weight,
-                rule: "must be at least 0",
-            });
-        }
+        check_parameter("evidential weight", weight, weight >= 0.0, "must be at least 0")?;
         // Both parts from the weight: 1 - s would lose a small remainder.
         Self::simple_parts(classes, set, -(-weight).exp_m1(), (-weight).exp())
     }
@@ -181,13 +166,7 @@ impl MassFunction {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn combine(&self, other: &Self) -> Result<Combination> {
-        if self.classes != other.classes {
-            return Err(Error::Length {
-                what: "the frame of the other mass function",
-                expected: self.classes,
-                found: other.classes,
-            });
-        }
+        check_length("the frame of the other mass function", self.classes, other.classes)?;
         let mut conflict = 0.0;
         let mut products = Vec::with_capacity(self.focal.len() * other.focal.len());
         for &(b, m1) in &self.focal {
@@ -321,13 +300,8 @@ impl MassFunction {
     fn simple_parts(classes: usize, set: ClassSet, support: f64, rest: f64) -> Result<Self> {
         let frame = Self::frame(classes)?;
         Self::inside(set, frame, classes)?;
-        if set.is_empty() && support > 0.0 {
-            return Err(Error::Parameter {
-                name: "support of the empty set",
-                value: support,
-                rule: "must be 0",
-            });
-        }
+        let holds = !set.is_empty() || support == 0.0;
+        check_parameter("support of the empty set", support, holds, "must be 0")?;
         if set == frame {
             return Self::vacuous(classes);
         }

@@ -1,5 +1,6 @@
-//! The checks that functions over rows of probabilities share, and normalisation.
+//! Checks and normalisation of rows of probabilities.
 
+use crate::error::check_length;
 use crate::{Element, Error, Result};
 
 /// How far from 1 the sum of a row of probabilities may be.
@@ -16,7 +17,12 @@ pub(crate) fn normalised<E: Element>(
     what: &'static str,
     row: usize,
 ) -> Result<Vec<f64>> {
-    let mut values = finite(probabilities, what, row)?;
+    if probabilities.is_empty() {
+        return Err(Error::Empty { what });
+    }
+    let values = probabilities.iter().enumerate();
+    let values = values.map(|(column, &value)| checked(value, row, column));
+    let mut values = values.collect::<Result<Vec<f64>>>()?;
     let sum: f64 = values.iter().sum();
     if (sum - 1.0).abs() > TOLERANCE {
         return Err(Error::Row { row, rule: "the probabilities must sum to 1 within 0.01" });
@@ -25,18 +31,6 @@ pub(crate) fn normalised<E: Element>(
         *value /= sum;
     }
     Ok(values)
-}
-
-/// The row in double precision: not empty, and every entry finite and not negative.
-pub(crate) fn finite<E: Element>(
-    weights: &[E],
-    what: &'static str,
-    row: usize,
-) -> Result<Vec<f64>> {
-    if weights.is_empty() {
-        return Err(Error::Empty { what });
-    }
-    weights.iter().enumerate().map(|(column, &weight)| checked(weight, row, column)).collect()
 }
 
 /// A weight in double precision: finite and not negative.
@@ -54,23 +48,11 @@ pub(crate) fn checked<E: Element>(weight: E, row: usize, column: usize) -> Resul
 
 /// Checks the columns of a compressed row: as many as there are values, and strictly increasing.
 pub(crate) fn check_indices(indices: &[u32], values: usize, row: usize) -> Result<()> {
-    if indices.len() != values {
-        return Err(Error::Length { what: "indices", expected: values, found: indices.len() });
+    check_length("indices", values, indices.len())?;
+    if let Some(before) = indices.windows(2).position(|pair| pair[0] >= pair[1]) {
+        let (column, value) = (before + 1, f64::from(indices[before + 1]));
+        let rule = "must be greater than the index before it";
+        return Err(Error::Value { what: "index", row, column, value, rule });
     }
-    match indices.windows(2).position(|pair| pair[0] >= pair[1]) {
-        None => Ok(()),
-        Some(at) => Err(Error::Value {
-            what: "index",
-            row,
-            column: at + 1,
-            value: f64::from(indices[at + 1]),
-            rule: "must be greater than the index before it",
-        }),
-    }
-}
-
-/// The classes of a compressed row, as [`check_indices`] checks them.
-pub(crate) fn classes(indices: &[u32], values: usize, row: usize) -> Result<Vec<usize>> {
-    check_indices(indices, values, row)?;
-    Ok(indices.iter().map(|&index| index as usize).collect())
+    Ok(())
 }

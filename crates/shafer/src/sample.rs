@@ -3,7 +3,7 @@
 use rand_core::Rng;
 
 use crate::csr::CsrRows;
-use crate::engine::check_length;
+use crate::error::check_length;
 use crate::normalise::{check_indices, checked};
 use crate::{Element, Error, Result};
 
@@ -51,35 +51,6 @@ pub fn sample_csr<E: Element, R: Rng + ?Sized>(
 ) -> Result<usize> {
     check_indices(indices, values.len(), 0)?;
     Ok(indices[Weights::new(values, 0)?.draw(rng)] as usize)
-}
-
-/// Draws a class from each of several dense rows of `classes` weights, as [`sample_dense`] would one
-/// after the other. Nothing is allocated.
-///
-/// ```
-/// use rand::{SeedableRng, rngs::StdRng};
-///
-/// let mut classes = [0; 2];
-/// let rows = [0.0, 1.0, 0.0, 0.5, 0.0, 0.5];
-/// shafer::sample_dense_rows(&rows, 3, &mut StdRng::seed_from_u64(7), &mut classes)?;
-/// assert_eq!(classes[0], 1);
-/// assert_ne!(classes[1], 1);
-/// # Ok::<(), shafer::Error>(())
-/// ```
-pub fn sample_dense_rows<E: Element, R: Rng + ?Sized>(
-    rows: &[E],
-    classes: usize,
-    rng: &mut R,
-    out: &mut [u32],
-) -> Result<()> {
-    check_length("rows", out.len().saturating_mul(classes), rows.len())?;
-    if classes == 0 && !out.is_empty() {
-        return Err(Error::Empty { what: "row" });
-    }
-    for (row, (weights, out)) in rows.chunks(classes.max(1)).zip(out).enumerate() {
-        *out = Weights::new(weights, row)?.draw(rng) as u32;
-    }
-    Ok(())
 }
 
 impl<E: Element> CsrRows<E> {

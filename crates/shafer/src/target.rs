@@ -1,7 +1,8 @@
 //! The target distribution of a pair of queries.
 
+use crate::error::check_length;
 use crate::normalise::normalised;
-use crate::{Element, Error, Result};
+use crate::{Element, Result};
 
 /// The distribution that a sparsification should reach for query `y`, given the complementary
 /// query `ybar`: the classes at which `y` is at least as probable as `ybar`, normalised,
@@ -14,7 +15,7 @@ use crate::{Element, Error, Result};
 /// which the two are equal belongs to the targets of both queries.
 ///
 /// The numbers are compared as they are given, not after normalisation: rounding to a narrower
-/// type never turns an order around, but dividing by two sums could break a tie. Rows must be
+/// type never reverses an order, but dividing by two sums could break a tie. Rows must be
 /// finite, not negative, and sum to 1 within 0.01. That leaves room for a `p` that is below
 /// `other` at every class it holds; the two then differ by rounding alone, every class is a tie,
 /// and the target is `p` itself.
@@ -27,9 +28,7 @@ use crate::{Element, Error, Result};
 /// # Ok::<(), shafer::Error>(())
 /// ```
 pub fn target_distribution<P: Element, Q: Element>(p: &[P], other: &[Q]) -> Result<Vec<f64>> {
-    if p.len() != other.len() {
-        return Err(Error::Length { what: "other", expected: p.len(), found: other.len() });
-    }
+    check_length("other", p.len(), other.len())?;
     let whole = normalised(p, "p", 0)?;
     normalised(other, "other", 1)?;
     let keep = p.iter().zip(other).map(|(p, other)| p.to_f64() >= other.to_f64());
@@ -49,6 +48,7 @@ pub fn target_distribution<P: Element, Q: Element>(p: &[P], other: &[Q]) -> Resu
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     #[test]
     fn equal_rows_are_their_own_target() {

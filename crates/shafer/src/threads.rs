@@ -1,5 +1,8 @@
 //! How many threads a call may use, and how they share its work.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::error::{Error, Result};
 
 /// How many threads a call may use. The results are the same to the bit.
@@ -45,18 +48,18 @@ impl Threads {
 /// Runs `work` on this thread, and `help` on `threads - 1` threads of the pool meanwhile.
 ///
 /// The calling thread does not wait for the pool to wake up: it begins, and the others join it.
-pub(crate) fn with_help(threads: usize, help: impl Fn() + Sync, work: impl FnOnce()) {
+pub(crate) fn with_help<R>(threads: usize, help: impl Fn() + Sync, work: impl FnOnce() -> R) -> R {
     #[cfg(feature = "parallel")]
     if threads > 1 {
         return rayon::in_place_scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|_| help());
             }
-            work();
+            work()
         });
     }
     let _ = (threads, help);
-    work();
+    work()
 }
 
 /// Does tasks in any order on `threads` threads, each with a worker, and sums what they return. Of
@@ -67,69 +70,33 @@ pub(crate) fn share<T, W>(
     worker: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, T) -> Result<usize> + Sync,
 ) -> Result<usize> {
-    let queue = Shared::new(tasks.enumerate().fuse());
-    let outcome = Shared::new(Outcome::default());
-    let next = || queue.lock().next();
+    let queue = Mutex::new(tasks.enumerate().fuse());
+    let (total, failed) = (AtomicUsize::new(0), Mutex::new(None::<(usize, Error)>));
+    let next = || lock(&queue).next();
     let run = || {
         let mut worker = worker();
         while let Some((number, task)) = next() {
-            let count = work(&mut worker, task);
-            let failed = count.is_err();
-            outcome.lock().add(number, count);
-            if failed {
-                // Later tasks are given up; earlier ones have been taken and may still fail.
-                return queue.lock().by_ref().for_each(drop);
+            match work(&mut worker, task) {
+                Ok(count) => {
+                    total.fetch_add(count, Ordering::Relaxed);
+                }
+                Err(error) => {
+                    // Later tasks are given up; earlier ones have been taken and may still fail.
+                    lock(&queue).by_ref().for_each(drop);
+                    let mut failed = lock(&failed);
+                    if failed.as_ref().is_none_or(|(first, _)| number < *first) {
+                        *failed = Some((number, error));
+                    }
+                }
             }
         }
     };
     with_help(threads, run, run);
-    outcome.into_inner().result()
+    let failed = lock(&failed).take();
+    failed.map_or(Ok(total.into_inner()), |(_, error)| Err(error))
 }
 
-/// A mutex that a panic of another thread does not make unusable: the panic itself is passed on.
-pub(crate) struct Shared<T>(std::sync::Mutex<T>);
-
-impl<T> Shared<T> {
-    pub(crate) fn new(value: T) -> Self {
-        Self(std::sync::Mutex::new(value))
-    }
-
-    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    pub(crate) fn into_inner(self) -> T {
-        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-/// What the threads have done.
-#[derive(Default)]
-pub(crate) struct Outcome {
-    total: usize,
-    /// With the number of its task.
-    error: Option<(usize, Error)>,
-}
-
-impl Outcome {
-    /// Records the result of a task.
-    pub(crate) fn add(&mut self, task: usize, count: Result<usize>) {
-        match count {
-            Ok(count) => self.total += count,
-            Err(error) if self.failed().is_none_or(|first| task < first) => {
-                self.error = Some((task, error));
-            }
-            // An earlier task has an error, which is the one to report.
-            Err(_) => {}
-        }
-    }
-
-    /// The first task with an error.
-    pub(crate) fn failed(&self) -> Option<usize> {
-        self.error.as_ref().map(|(task, _)| *task)
-    }
-
-    pub(crate) fn result(self) -> Result<usize> {
-        self.error.map_or(Ok(self.total), |(_, error)| Err(error))
-    }
+/// Locks a mutex. Poisoning is ignored: the panic of the other thread is propagated anyway.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -159,9 +159,7 @@ fn same_in_every_form<E: Element>(relative: f64) {
                     assert_eq!(indices.len(), sizes[i] as usize, "{oracle:?}");
                     assert!(indices.windows(2).all(|pair| pair[0] < pair[1]));
                 }
-                let in_tiles = !matches!(oracle, Oracle::MinProbability { .. });
-                let same = classes <= SAME_BITS && in_tiles;
-                let relative = if same { 0.0 } else { relative };
+                let relative = if classes <= SAME_BITS { 0.0 } else { relative };
                 let expanded = compressed.to_dense();
                 assert!(close(&expanded, &dense, relative), "{oracle:?} compressed");
 

@@ -7,8 +7,7 @@ use super::labelled::checked_row;
 use super::score::Score;
 use crate::csr::CsrRows;
 use crate::element::Element;
-use crate::engine::check_length;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::logits::Logits;
 use crate::method::{Method, RowCounts};
 use crate::threads::Threads;
@@ -206,22 +205,16 @@ impl Calibration {
             let (method, temperature) = self.method(None)?;
             return method.dense_into(&logits.warmer(temperature)?, threads, out);
         };
-        let mut counts = RowCounts::default();
-        for part in parts {
-            let rows = part.gather(logits);
-            let batch = part.logits(&rows, logits)?;
-            let mut p = vec![E::Compute::default(); rows.len()];
-            let found = part.method.dense_into(&batch, threads, &mut p);
-            let found = found.map_err(|error| part.name_row(error))?;
-            counts.rows += found.rows;
-            counts.vacuous += found.vacuous;
+        each_part(&parts, logits, |part, batch| {
+            let mut p = vec![E::Compute::default(); batch.len()];
+            let counts = part.method.dense_into(batch, threads, &mut p)?;
             for (&row, p) in part.rows.iter().zip(p.chunks_exact(self.classes)) {
                 for (place, &p) in logits.places(row).zip(p) {
                     out[place] = E::narrow(p);
                 }
             }
-        }
-        Ok(counts)
+            Ok(counts)
+        })
     }
 
     /// As [`Method::csr`], with groups as for [`dense`](Self::dense).
@@ -248,22 +241,17 @@ impl Calibration {
             let (method, temperature) = self.method(None)?;
             return method.csr_into(&logits.warmer(temperature)?, threads, rows);
         };
-        let mut counts = RowCounts::default();
         let mut found = Vec::new();
         let mut places = vec![(0, 0); logits.row_count()];
-        for (number, part) in parts.iter().enumerate() {
-            let gathered = part.gather(logits);
-            let batch = part.logits(&gathered, logits)?;
+        let counts = each_part(&parts, logits, |part, batch| {
             let mut kept = CsrRows::new();
-            let found_counts = part.method.csr_into(&batch, threads, &mut kept);
-            let found_counts = found_counts.map_err(|error| part.name_row(error))?;
-            counts.rows += found_counts.rows;
-            counts.vacuous += found_counts.vacuous;
+            let counts = part.method.csr_into(batch, threads, &mut kept)?;
             for (i, &row) in part.rows.iter().enumerate() {
-                places[row] = (number, i);
+                places[row] = (found.len(), i);
             }
             found.push(kept);
-        }
+            Ok(counts)
+        })?;
         let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for (number, i) in places {
             let Some((classes, p)) = found[number].row(i) else { unreachable!("a row of a part") };
@@ -349,6 +337,24 @@ impl Calibration {
     }
 }
 
+/// Does `work` on the rows of each part, and sums what it counts.
+fn each_part<E: Element>(
+    parts: &[Part],
+    logits: &Logits<'_, E>,
+    mut work: impl FnMut(&Part, &Logits<'_, E::Compute>) -> Result<RowCounts>,
+) -> Result<RowCounts> {
+    let mut counts = RowCounts::default();
+    for part in parts {
+        let rows = part.gather(logits);
+        let batch = Logits::rows(&rows, logits.classes())?;
+        let batch = batch.temperature_of(logits).warmer(part.temperature)?;
+        let found = work(part, &batch).map_err(|error| part.name_row(error))?;
+        counts.rows += found.rows;
+        counts.vacuous += found.vacuous;
+    }
+    Ok(counts)
+}
+
 /// Rows with the same threshold.
 struct Part {
     rows: Vec<usize>,
@@ -365,14 +371,6 @@ impl Part {
             out.extend_from_slice(logits.block(row, 1, &mut buffer));
         }
         out
-    }
-
-    fn logits<'a, E: Element>(
-        &self,
-        rows: &'a [E::Compute],
-        from: &Logits<'_, E>,
-    ) -> Result<Logits<'a, E::Compute>> {
-        Logits::rows(rows, from.classes())?.temperature_of(from).warmer(self.temperature)
     }
 
     /// The error with the number of the row in the whole batch.

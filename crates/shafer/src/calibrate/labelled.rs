@@ -1,13 +1,14 @@
 //! Rows whose true classes are known.
 
 use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::logits::Logits;
+use crate::method::check_row;
 
 /// The rule of a label of a masked class.
 pub(super) const MASKED: &str = "is a masked class, which no method can keep";
 
-/// Logits with the true class of every row, and if wanted the group of every row.
+/// Logits with the true class of every row, and optionally its group.
 ///
 /// ```
 /// use shafer::Logits;
@@ -33,9 +34,7 @@ impl<'a, E: Element> Labelled<'a, E> {
     /// The numbers of rows and labels differ, or a label is not a class.
     pub fn new(logits: Logits<'a, E>, labels: &'a [u32]) -> Result<Self> {
         let (rows, classes) = (logits.row_count(), logits.classes());
-        if labels.len() != rows {
-            return Err(Error::Length { what: "labels", expected: rows, found: labels.len() });
-        }
+        check_length("labels", rows, labels.len())?;
         if let Some(row) = labels.iter().position(|&label| label as usize >= classes) {
             let rule = "is not a class: labels count the classes from 0";
             return Err(Error::Label { row, label: labels[row], rule });
@@ -43,16 +42,13 @@ impl<'a, E: Element> Labelled<'a, E> {
         Ok(Self { logits, labels, groups: None })
     }
 
-    /// The same rows, each in a group: what is measured is then measured for each group too. Numbers
-    /// of groups need not be consecutive.
+    /// The same rows with the group of each: results are then given for each group too. Group numbers
+    /// need not be consecutive.
     ///
     /// # Errors
     /// The numbers of rows and groups differ.
     pub fn groups(self, groups: &'a [u32]) -> Result<Self> {
-        if groups.len() != self.labels.len() {
-            let (expected, found) = (self.labels.len(), groups.len());
-            return Err(Error::Length { what: "groups", expected, found });
-        }
+        check_length("groups", self.labels.len(), groups.len())?;
         Ok(Self { groups: Some(groups), ..self })
     }
 
@@ -103,14 +99,7 @@ pub(super) fn checked_row<'b, E: Element>(
     (compute, wide): &'b mut (Vec<E::Compute>, Vec<f64>),
 ) -> Result<&'b [f64]> {
     let values = logits.block(row, 1, compute);
-    let bad = |x: f64| x.is_nan() || x == f64::INFINITY;
-    if let Some(column) = values.iter().position(|x| bad(x.to_f64())) {
-        let (value, rule) = (values[column].to_f64(), crate::method::FINITE);
-        return Err(Error::Value { what: "logit", row, column, value, rule });
-    }
-    if values.iter().all(|x| x.to_f64() == f64::NEG_INFINITY) {
-        return Err(Error::Row { row, rule: crate::method::ALL_MASKED });
-    }
+    check_row(values, row)?;
     let rate = logits.rate().exact();
     wide.clear();
     wide.extend(values.iter().map(|x| match x.to_f64() {

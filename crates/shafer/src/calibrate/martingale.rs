@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 ///
 /// Every score gets a smoothed p-value among all scores so far, which for exchangeable scores are
 /// independent and uniform. The capital is that of the simple jumper (Vovk et al., 2021), which bets on
-/// small or large p-values and changes its mind at a fixed rate. Under exchangeability the capital
-/// ever reaches `c` with probability at most `1 / c` (Ville), however long the test runs: at a capital of
-/// 100, the guarantee no longer holds, with at most 1% false alarms.
+/// small or large p-values and switches bets at a fixed rate. Under exchangeability, the probability
+/// that the capital ever reaches `c` is at most `1 / c` (Ville's inequality), however long the test
+/// runs: an alarm at a capital of 100 is false with probability at most 1%.
 ///
 /// ```
 /// use shafer::calibrate::ExchangeabilityTest;
@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct ExchangeabilityTest {
     scores: Scores,
-    /// Of the capital, for each bet.
+    /// The share of the capital on each bet.
     shares: [f64; 3],
     ln_capital: f64,
     ln_most: f64,
@@ -35,7 +35,7 @@ pub struct ExchangeabilityTest {
 /// The slopes of the bets: on small p-values, on nothing, on large ones.
 const SLOPES: [f64; 3] = [-1.0, 0.0, 1.0];
 
-/// The part of the capital that changes its bet at every step.
+/// The share of the capital that switches bets at every step.
 const JUMP: f64 = 0.01;
 
 impl Default for ExchangeabilityTest {

@@ -3,8 +3,8 @@
 //! A sparse distribution gives the dropped classes a probability of 0. With some hundred rows whose
 //! true class is known, this module measures how often the true class is among them ([`Audit`]), and
 //! finds the threshold at which that happens with at most a given probability ([`Calibrator`]): split
-//! conformal prediction. Nothing is assumed about the network or the distribution of rows, but that
-//! calibration rows and rows to come are exchangeable: in any order they would be as probable.
+//! conformal prediction. Nothing is assumed about the network or the distribution of rows,
+//! except that calibration rows and new rows are exchangeable: every order of them is equally probable.
 //!
 //! | | |
 //! |---|---|
@@ -13,9 +13,9 @@
 //! | which method keeps fewest classes then? | [`at_levels`] |
 //! | the same with confidence, calibrated once | [`Calibrator::confident_calibration`], [`confident_rank`] |
 //! | another loss than dropping it | [`Losses::control_risk`], [`Losses::learn_then_test`] |
-//! | rows to come are distributed differently, in a known way | [`WeightedScores`] |
+//! | new rows are distributed differently, in a known way | [`WeightedScores`] |
 //! | or in an unknown way, with labels that come later | [`AdaptiveThreshold`] |
-//! | do they still come from the same distribution? | [`ExchangeabilityTest`] |
+//! | are new rows still from the same distribution? | [`ExchangeabilityTest`] |
 //! | how well does each class fit the calibration rows? | [`Scores::p_value`] |
 //!
 //! ```

@@ -3,7 +3,7 @@
 //! The usual form, `exp(x - max)`, rounds the difference: at `x - max = -60` the relative error of the
 //! result is 2e-6. Here the maximum is taken
 //! out in the exponent instead. With `n = round(x / (T ln 2))` and `r = x / T - n ln 2`, both of
-//! which can be had almost exactly, `exp(x / T) = 2^n e^r`, and every term of a row is scaled by
+//! which can be computed almost exactly, `exp(x / T) = 2^n e^r`, and every term of a row is scaled by
 //! the same `2^-n(max)`. The relative error stays near one unit in the last place whatever the
 //! size of the logits.
 
@@ -159,8 +159,7 @@ impl<S: Simd> Term<S> for Plain<S> {
     }
 }
 
-/// Whether multiplication and addition are known to be one operation with one rounding: so it is in
-/// every instruction set with vectors of more than four lanes.
+/// Whether fused multiply-add is available: it is in every instruction set with more than four lanes.
 #[inline(always)]
 fn fused<S: Simd>() -> bool {
     S::f32s::LEN > 4

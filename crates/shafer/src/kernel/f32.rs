@@ -5,7 +5,7 @@ use fearless_simd::{Level, dispatch, prelude::*};
 use super::exp::{General, Plain, Term};
 use super::prefetch::{self, DISTANCE};
 use super::{
-    Above, Cut, Entries, Float, Loops, Rate, Scan, ShortRows, Staging, Task, TileOutput, pack, tile,
+    Above, Cut, Entries, Float, Loops, Output, Rate, Scan, ShortRows, Staging, Task, pack, tile,
 };
 
 /// This many vectors of terms are added in `f32` before their sum is added in `f64`: the sum of
@@ -27,23 +27,8 @@ impl Float for f32 {
 
     fn floor_from(value: f64) -> Self {
         let nearest = value as f32;
-        // Without a branch: every other mean rounds up, so a branch would be mispredicted for
-        // every other row.
-        let too_high = i32::from(f64::from(nearest) > value);
-        from_order(order(nearest) - too_high)
+        if f64::from(nearest) > value { nearest.next_down() } else { nearest }
     }
-}
-
-/// Integers in the order of the floats; both zeros are 0.
-fn order(x: f32) -> i32 {
-    let bits = x.to_bits() as i32;
-    if bits < 0 { -(bits & i32::MAX) } else { bits }
-}
-
-/// The inverse of [`order`].
-fn from_order(order: i32) -> f32 {
-    let sign = if order < 0 { 1 << 31 } else { 0 };
-    f32::from_bits(order.unsigned_abs() | sign)
 }
 
 /// The loops for the instruction set `S`.
@@ -174,10 +159,10 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     }
 
     #[inline(always)]
-    fn tile(self, rows: ShortRows<'_, f32>, output: TileOutput<'_, f32>) -> Option<usize> {
+    fn tile(self, rows: ShortRows<'_, f32>, output: &mut Output<'_, f32>) -> Option<usize> {
         match output {
-            TileOutput::Dense { out, sizes } => tile::dense(self.0, rows, out, sizes),
-            TileOutput::Csr(output) => tile::csr(self.0, rows, output),
+            Output::Dense { out, sizes } => tile::dense(self.0, rows, out, sizes),
+            Output::Csr(output) => tile::csr(self.0, rows, output),
         }
     }
 }

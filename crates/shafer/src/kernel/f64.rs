@@ -1,6 +1,6 @@
 //! Plain loops over `f64` rows.
 
-use super::{Above, Cut, Entries, Float, Loops, Rate, Scan, ShortRows, Staging, Task, TileOutput};
+use super::{Above, Cut, Entries, Float, Loops, Output, Rate, Scan, ShortRows, Staging, Task};
 use crate::numerics::Sum;
 
 impl Float for f64 {
@@ -93,7 +93,7 @@ impl Loops<f64> for Scalars {
         }
     }
 
-    fn tile(self, _: ShortRows<'_, f64>, _: TileOutput<'_, f64>) -> Option<usize> {
+    fn tile(self, _: ShortRows<'_, f64>, _: &mut Output<'_, f64>) -> Option<usize> {
         None
     }
 }

@@ -16,9 +16,10 @@ mod tile_project;
 
 pub(crate) use exp::Rate;
 pub(crate) use pack::Staging;
-pub(crate) use tile::{ShortRows, TILE_CLASSES, TileOutput, TileRule};
+pub(crate) use tile::{ShortRows, TILE_CLASSES, TileRule};
 pub(crate) use tile_project::Projection as TileProjection;
 
+use crate::csr::Rows;
 use crate::element::Element;
 use crate::numerics::Sum;
 
@@ -57,15 +58,8 @@ pub trait Task<F: Float> {
 
 /// The loops over a row, for one instruction set.
 pub trait Loops<F: Float>: Copy {
-    /// Maximum and, if `SUM`, sum.
+    /// The maximum and, if `SUM`, the sum.
     fn scan<const SUM: bool>(self, row: &[F]) -> Scan<F>;
-
-    /// Whether every value is less than `+inf`; false for NaN.
-    #[inline(always)]
-    fn below_infinity(self, row: &[F]) -> bool {
-        // No early exit, so that the compiler vectorises it.
-        row.iter().fold(true, |all, x| all & (x.to_f64() < f64::INFINITY))
-    }
 
     /// Sum and number of the values above `threshold`. The values are below `+inf`.
     #[inline(always)]
@@ -138,7 +132,7 @@ pub trait Loops<F: Float>: Copy {
 
     /// The distributions of short rows; the number of vacuous ones. `None` if this type has no such
     /// path or if a row is invalid: the general path then says which.
-    fn tile(self, rows: ShortRows<'_, F>, output: TileOutput<'_, F>) -> Option<usize>;
+    fn tile(self, rows: ShortRows<'_, F>, output: &mut Output<'_, F>) -> Option<usize>;
 }
 
 /// The number of lanes of the widest vector.
@@ -147,9 +141,18 @@ const MAX_LANES: usize = 16;
 /// How many values past the end of a result vectors may overwrite.
 pub(crate) const SLACK: usize = MAX_LANES;
 
-/// How much of the magnitude of a row a mean in double precision may be off by, with room to spare.
-/// What lies this close to a threshold that is measured from the mean counts as equal to it.
+/// A generous bound on the error of a mean in double precision, relative to the magnitude of the row.
+/// A logit this close to a threshold that is measured from the mean counts as equal to it.
 pub(crate) const ROUNDING: f64 = 1.0 / (1_u64 << 36) as f64;
+
+/// Where rows go, one after the other.
+#[derive(Debug)]
+pub enum Output<'a, F> {
+    /// Distributions with their zeros, and support sizes, or one of them: an empty slice is not wanted.
+    Dense { out: &'a mut [F], sizes: &'a mut [u32] },
+    /// Compressed rows, with room for all classes and [`SLACK`] more.
+    Csr(Rows<'a, F>),
+}
 
 /// Buffers of equal length for columns and values.
 #[derive(Debug)]
@@ -166,12 +169,20 @@ pub struct Cut<F> {
     pub(crate) max: F,
 }
 
+impl<F: Float> Cut<F> {
+    /// The class of the maximum is always kept.
+    pub(crate) fn keeping_best(threshold: F, max: F) -> Self {
+        let second = max.next_down();
+        Self { threshold: if threshold < second { threshold } else { second }, max }
+    }
+}
+
 /// Maximum and sum of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<F> {
     pub(crate) max: F,
     pub(crate) sum: Sum,
-    /// Whether every value is finite; `max` and `sum` mean nothing otherwise.
+    /// Whether every value is finite. Otherwise `sum` means nothing, and `max` is right without NaN.
     pub(crate) finite: bool,
 }
 

@@ -5,11 +5,6 @@
 //! fits a byte), and memory is written in order and once, where packing itself stores whole vectors
 //! that the next ones overlap.
 
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::_mm512_cvtepu8_epi32;
-
-#[cfg(target_arch = "x86_64")]
-use fearless_simd::{Avx512, u32x16};
 use fearless_simd::{mask8x16, prelude::*, u8x16};
 
 use super::exp::Term;
@@ -149,8 +144,8 @@ pub(super) fn pack<S: Simd, T: Term<S>, const EXP: bool>(
 }
 
 impl Stage<'_> {
-    /// Packs what lies above the bound from `start` to `end`, followed by a vector of `-inf`;
-    /// returns the number of it.
+    /// Packs the logits above the bound from `start` to `end`, followed by a vector of `-inf`; returns
+    /// their number.
     #[inline(always)]
     fn fill<S: Simd, const FEW: bool>(
         &mut self,
@@ -228,20 +223,6 @@ impl Stage<'_> {
 /// Writes the columns of a vector of positions in the block that begins at column `start`.
 #[inline(always)]
 fn put_columns<S: Simd>(simd: S, positions: &[u8], start: u32, columns: &mut [u32]) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(avx512) = simd.level().as_avx512() {
-        let positions = widen(avx512, u8x16::from_slice(avx512, positions));
-        return (positions + start).store_slice(columns);
-    }
     let positions = S::u32s::from_fn(simd, |lane| u32::from(positions[lane]));
     (positions + start).store_slice(columns);
 }
-
-#[cfg(target_arch = "x86_64")]
-fearless_simd::kernel!(
-    /// In one instruction.
-    #[inline(always)]
-    fn widen(avx512: Avx512, positions: u8x16<Avx512>) -> u32x16<Avx512> {
-        _mm512_cvtepu8_epi32(positions.into()).simd_into(avx512)
-    }
-);

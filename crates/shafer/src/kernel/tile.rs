@@ -41,15 +41,6 @@ pub struct ShortRows<'a, F> {
     pub(crate) rate: Rate,
 }
 
-/// Where the result of [`super::Loops::tile`] goes.
-#[derive(Debug)]
-pub enum TileOutput<'a, F> {
-    /// Distributions and support sizes, or one of them: an empty slice is not wanted.
-    Dense { out: &'a mut [F], sizes: &'a mut [u32] },
-    /// What is kept, with room for all and [`SLACK`] more.
-    Csr(Rows<'a, F>),
-}
-
 /// What a tile has besides its values.
 pub(super) struct Lanes<S: Simd> {
     /// What the values are still to be multiplied by.
@@ -132,7 +123,7 @@ fn reach<S: Simd>(classes: usize) -> usize {
 pub(super) fn csr<S: Simd>(
     simd: S,
     rows: ShortRows<'_, f32>,
-    output: Rows<'_, f32>,
+    output: &mut Rows<'_, f32>,
 ) -> Option<usize> {
     let classes = rows.classes;
     #[cfg(target_arch = "x86_64")]
@@ -143,6 +134,7 @@ pub(super) fn csr<S: Simd>(
     }
     let lanes = S::f32s::LEN;
     let Rows { ends, base, entries: Entries { columns, values } } = output;
+    let (columns, values, base) = (&mut **columns, &mut **values, *base);
     let Buffer(packed) = &mut Buffer::new();
     // Rows begin at whole vectors, so that each load is of one store, which the processor forwards.
     let stride = classes.next_multiple_of(lanes);

@@ -41,10 +41,11 @@ type Places = [u8; ROWS * MOST_CLASSES + 64];
 pub(super) fn csr(
     avx512: Avx512,
     rows: ShortRows<'_, f32>,
-    output: Rows<'_, f32>,
+    output: &mut Rows<'_, f32>,
 ) -> Option<usize> {
     let classes = rows.classes;
     let Rows { ends, base, entries: Entries { columns, values } } = output;
+    let (columns, values, base) = (&mut **columns, &mut **values, *base);
     let mut places = [0; _];
     let mut end = 0;
     tiles(

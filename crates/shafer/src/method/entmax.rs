@@ -1,7 +1,7 @@
 //! Entmax.
 
-use super::{Method, Rule, parameter};
-use crate::error::Result;
+use super::{Method, Rule};
+use crate::error::{Result, check_parameter};
 
 impl Method {
     /// Entmax (Peters, Niculae and Martins, 2019): `p_k = max(0, (alpha - 1) l_k / T - tau)` to the
@@ -22,7 +22,8 @@ impl Method {
     /// ```
     pub fn entmax(alpha: f64) -> Result<Self> {
         let rule = "must be 1, or finite and at least 1.000001";
-        let alpha = parameter("alpha", alpha, rule, |a| a == 1.0 || a >= 1.000_001)?;
+        let holds = alpha == 1.0 || (alpha.is_finite() && alpha >= 1.000_001);
+        check_parameter("alpha", alpha, holds, rule)?;
         Ok(Self(Rule::Entmax { alpha }))
     }
 }

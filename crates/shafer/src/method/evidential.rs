@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::rule::{Selection, check_infinities};
+use super::rule::{Selection, checked_sum};
 use super::{Method, Rule};
 use crate::error::{Error, Result};
 use crate::kernel::{Above, Float, Loops};
@@ -51,13 +51,7 @@ pub(super) fn select<F: Float>(
     row: &[F],
     loops: impl Loops<F>,
 ) -> Result<Selection<F>> {
-    let scan = loops.scan::<true>(row);
-    let (max, mut left) = if scan.finite {
-        (scan.max, Above { sum: scan.sum, count: row.len() })
-    } else {
-        let max = check_infinities(row, scan.max, loops)?;
-        (max, loops.above(row, F::NEG_INFINITY))
-    };
+    let (max, mut left) = checked_sum(row, loops)?;
     let mut threshold = F::NEG_INFINITY;
     let mut vacuous = false;
     for round in 0..rounds {

@@ -2,10 +2,10 @@
 
 use super::evidential::mean;
 use super::min_p::below;
-use super::rule::{Selection, check_infinities};
-use super::{Method, Rule, parameter};
-use crate::error::Result;
-use crate::kernel::{Above, Float, Loops, ROUNDING, Rate};
+use super::rule::{Selection, checked_sum};
+use super::{Method, Rule};
+use crate::error::{Result, check_parameter};
+use crate::kernel::{Float, Loops, ROUNDING, Rate};
 
 impl Method {
     /// Softmax over the classes whose weight of evidence `w_k = (l_k - mean(l)) / T` is at least `w`,
@@ -30,7 +30,7 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn min_evidence(w: f64) -> Result<Self> {
-        Ok(Self(Rule::MinEvidence { w: parameter("w", w, "must be finite", |_| true)? }))
+        Ok(Self(Rule::MinEvidence { w: check_parameter("w", w, w.is_finite(), "must be finite")? }))
     }
 }
 
@@ -46,13 +46,7 @@ pub(super) fn select<F: Float>(
     rate: Rate,
     loops: impl Loops<F>,
 ) -> Result<Selection<F>> {
-    let scan = loops.scan::<true>(row);
-    let (max, all) = if scan.finite {
-        (scan.max, Above { sum: scan.sum, count: row.len() })
-    } else {
-        let max = check_infinities(row, scan.max, loops)?;
-        (max, loops.above(row, F::NEG_INFINITY))
-    };
+    let (max, all) = checked_sum(row, loops)?;
     let second = max.next_down();
     let floor = mean(row, F::NEG_INFINITY, all, loops);
     let vacuous = floor >= second && all.count > 1 && loops.above(row, second).count == all.count;
@@ -60,6 +54,5 @@ pub(super) fn select<F: Float>(
     let mean = if sum.is_finite() { sum / all.count as f64 } else { floor.to_f64() };
     let slack = mean.abs() * ROUNDING + max.to_f64().abs() * ROUNDING;
     let threshold = below::<F>(mean + distance(w, rate) - slack);
-    let threshold = if threshold < second { threshold } else { second };
     Ok(Selection { vacuous, ..Selection::above(threshold, max) })
 }

@@ -1,7 +1,7 @@
 //! Min-p.
 
 use super::rule::{Selection, checked_max};
-use super::{Method, Rule, parameter};
+use super::{Method, Rule, share};
 use crate::error::Result;
 use crate::kernel::{Float, Loops, Rate};
 
@@ -19,8 +19,7 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn min_p(p: f64) -> Result<Self> {
-        let rule = "must be greater than 0 and at most 1";
-        Ok(Self(Rule::MinP { p: parameter("p", p, rule, |p| p > 0.0 && p <= 1.0)? }))
+        Ok(Self(Rule::MinP { p: share(p)? }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::min_p::below;
 use super::rule::{Scratch, Selection, checked_max};
-use super::{Method, Rule, parameter};
+use super::{Method, Rule, share};
 use crate::error::Result;
 use crate::kernel::{Cut, Float, Loops, Rate};
 
@@ -23,8 +23,7 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn min_probability(p: f64) -> Result<Self> {
-        let rule = "must be greater than 0 and at most 1";
-        Ok(Self(Rule::MinProbability { p: parameter("p", p, rule, |p| p > 0.0 && p <= 1.0)? }))
+        Ok(Self(Rule::MinProbability { p: share(p)? }))
     }
 }
 
@@ -37,16 +36,11 @@ pub(super) fn select<F: Float>(
     loops: impl Loops<F>,
 ) -> Result<Selection<F>> {
     let max = checked_max(row, loops)?;
-    let mut weights = std::mem::take(&mut scratch.work);
-    weights.clear();
-    weights.resize(row.len(), F::default());
-    let all = Cut { threshold: F::NEG_INFINITY, max };
-    let sum = loops.exp_above(row, &mut weights, all, rate);
-    let best = loops.scan::<false>(&weights).max.to_f64();
-    scratch.work = weights;
+    let sum = scratch.weigh(row, max, rate, loops);
+    let best = loops.scan::<false>(&scratch.work).max.to_f64();
     // Logits are compared, because exponentials underflow.
     let threshold = below::<F>(max.to_f64() + (p * (sum / best)).ln() / rate.exact());
-    // The best class is kept, whatever its probability.
-    let second = max.next_down();
-    Ok(Selection::above(if threshold < second { threshold } else { second }, max))
+    let Cut { threshold, .. } = Cut::keeping_best(threshold, max);
+    let count = scratch.list(row, threshold, loops);
+    Ok(scratch.normalise(count, max, rate, loops))
 }

@@ -13,12 +13,12 @@ mod top_k;
 mod top_n_sigma;
 mod top_p;
 
-pub(crate) use rule::{ALL_MASKED, FINITE, Kept, Rule, Scratch};
+pub(crate) use rule::{Kept, Rule, Scratch, check_row};
 
 use crate::csr::CsrRows;
 use crate::element::Element;
-use crate::engine::{self, check_length};
-use crate::error::{Error, Result};
+use crate::engine;
+use crate::error::{Result, check_length, check_parameter};
 use crate::logits::Logits;
 use crate::threads::Threads;
 
@@ -195,8 +195,9 @@ impl Method {
 
     /// The distributions of all rows in compressed sparse row form.
     ///
-    /// The values are those of [`dense`](Self::dense), but for the last digits of `f32` rows of more
-    /// than 32 classes and of min-probability, whose sums are taken in another order.
+    /// The values are those of [`dense`](Self::dense), to the bit for `f64` and for rows of at most 32
+    /// classes. Longer rows of other types can differ in the last digits: sums are taken in another
+    /// order.
     ///
     /// ```
     /// use shafer::{Logits, Method, Threads};
@@ -308,16 +309,7 @@ impl Method {
     }
 }
 
-/// `value` if it is a number that `holds` accepts.
-fn parameter(
-    name: &'static str,
-    value: f64,
-    rule: &'static str,
-    holds: impl Fn(f64) -> bool,
-) -> Result<f64> {
-    if value.is_finite() && holds(value) {
-        Ok(value)
-    } else {
-        Err(Error::Parameter { name, value, rule })
-    }
+/// A probability as the parameter of a method.
+fn share(p: f64) -> Result<f64> {
+    check_parameter("p", p, p > 0.0 && p <= 1.0, "must be greater than 0 and at most 1")
 }

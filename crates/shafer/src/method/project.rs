@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Above, Float, Loops, Rate, TileProjection, TileRule};
 use crate::numerics::Sum;
 
-/// One of them.
+/// A projection of this family.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Projection {
     alpha: f64,

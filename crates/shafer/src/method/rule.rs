@@ -4,14 +4,9 @@ use std::num::NonZeroUsize;
 
 use super::project::Projection;
 use super::{evidential, min_evidence, min_p, min_probability, top_k, top_n_sigma, top_p};
-use crate::error::{Error, Result};
-use crate::kernel::{Cut, Entries, Float, Loops, Rate, SLACK, Staging, TileRule};
-
-/// The rule of every logit.
-pub(crate) const FINITE: &str = "must be finite, or -inf for a masked class";
-
-/// The rule of every row.
-pub(crate) const ALL_MASKED: &str = "every class is masked, but at least one must be left";
+use crate::element::Element;
+use crate::error::{Error, Result, check_parameter};
+use crate::kernel::{Above, Cut, Entries, Float, Loops, Rate, SLACK, Staging, TileRule};
 
 /// The methods, with their parameters, which have been checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,9 +42,9 @@ pub(crate) enum Kept<F> {
     Listed(usize),
 }
 
-impl<F> Selection<F> {
+impl<F: Float> Selection<F> {
     pub(crate) fn above(threshold: F, max: F) -> Self {
-        Self { kept: Kept::Above(Cut { threshold, max }), vacuous: false }
+        Self { kept: Kept::Above(Cut::keeping_best(threshold, max)), vacuous: false }
     }
 
     pub(crate) fn listed(count: usize) -> Self {
@@ -57,8 +52,8 @@ impl<F> Selection<F> {
     }
 }
 
-/// Memory for the work on one row, reused from row to row and allocated when it is first needed: for
-/// a single row, an allocation takes as long as the method.
+/// Buffers for the work on one row, reused from row to row and allocated on first use: for a single
+/// row, an allocation takes as long as the method.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch<F> {
     pub(crate) columns: Vec<u32>,
@@ -94,6 +89,14 @@ impl<F: Float> Scratch<F> {
         left
     }
 
+    /// Writes the exponentials of the whole row to `work`; returns their sum.
+    #[inline(always)]
+    pub(crate) fn weigh(&mut self, row: &[F], max: F, rate: Rate, loops: impl Loops<F>) -> f64 {
+        self.work.clear();
+        self.work.resize(row.len(), F::default());
+        loops.exp_above(row, &mut self.work, Cut { threshold: F::NEG_INFINITY, max }, rate)
+    }
+
     /// Turns the listed logits into probabilities.
     #[inline(always)]
     pub(crate) fn normalise(
@@ -116,22 +119,23 @@ impl<F: Float> Scratch<F> {
 impl Rule {
     /// What can only be checked when the number of classes is known.
     pub(crate) fn check(self, classes: usize) -> Result<()> {
-        match self {
-            Rule::TopK { k } if k.get() > classes => Err(Error::Parameter {
-                name: "k",
-                value: k.get() as f64,
-                rule: "must not be greater than the number of classes",
-            }),
-            _ => Ok(()),
-        }
+        let Rule::TopK { k } = self else { return Ok(()) };
+        let rule = "must not be greater than the number of classes";
+        check_parameter("k", k.get() as f64, k.get() <= classes, rule).map(drop)
     }
 
     /// The rule for tiles of short rows, if tiles are faster for this number of rows.
+    ///
+    /// A row must have the same bits with a tile as without. So only methods that list what they keep,
+    /// whose dense and compressed rows come from the same list, may do without one: sums over the
+    /// whole row and over what is packed are taken in different orders.
     pub(crate) fn tile(self, rate: Rate, rows: usize) -> Option<TileRule> {
         /// A tile takes as long for one row as for all its lanes.
         const FEW: usize = 4;
+        if let Some(projection) = Projection::of(self) {
+            return if rows < FEW { None } else { projection.tile(rate) };
+        }
         match self {
-            Rule::Softmax => Some(TileRule::All),
             Rule::Evidential { rounds } => Some(TileRule::AboveMean { rounds: rounds.get() }),
             Rule::MinP { p } => Some(TileRule::NearMax { distance: min_p::distance(p, rate) }),
             Rule::MinEvidence { w } => {
@@ -139,16 +143,8 @@ impl Rule {
             }
             Rule::TopNSigma { n } => Some(TileRule::NearMaxDeviations { n }),
             Rule::TopK { .. } | Rule::TopP { .. } | Rule::MinProbability { .. } => None,
-            Rule::Sparsemax
-            | Rule::SparsegenLin { .. }
-            | Rule::SparsegenHg { .. }
-            | Rule::Entmax { .. } => {
-                if rows < FEW {
-                    None
-                } else {
-                    Projection::of(self)?.tile(rate)
-                }
-            }
+            // Entmax with an alpha of 1 is softmax.
+            _ => Some(TileRule::All),
         }
     }
 
@@ -161,8 +157,10 @@ impl Rule {
         scratch: &mut Scratch<F>,
         loops: impl Loops<F>,
     ) -> Result<Selection<F>> {
+        if let Some(projection) = Projection::of(self) {
+            return projection.select(row, rate, scratch, loops);
+        }
         match self {
-            Rule::Softmax => softmax(row, loops),
             Rule::Evidential { rounds } => evidential::select(rounds.get(), row, loops),
             Rule::MinP { p } => min_p::select(p, row, rate, loops),
             Rule::MinProbability { p } => min_probability::select(p, row, rate, scratch, loops),
@@ -170,14 +168,8 @@ impl Rule {
             Rule::TopNSigma { n } => top_n_sigma::select(n, row, loops),
             Rule::TopK { k } => top_k::select(k.get(), row, rate, scratch, loops),
             Rule::TopP { p } => top_p::select(p, row, rate, scratch, loops),
-            Rule::Sparsemax
-            | Rule::SparsegenLin { .. }
-            | Rule::SparsegenHg { .. }
-            | Rule::Entmax { .. } => match Projection::of(self) {
-                Some(projection) => projection.select(row, rate, scratch, loops),
-                // Entmax with an alpha of 1.
-                None => softmax(row, loops),
-            },
+            // Softmax, and entmax with an alpha of 1.
+            _ => Ok(Selection::above(F::NEG_INFINITY, checked_max(row, loops)?)),
         }
     }
 
@@ -201,29 +193,41 @@ impl Rule {
     }
 }
 
-#[inline(always)]
-fn softmax<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<Selection<F>> {
-    Ok(Selection::above(F::NEG_INFINITY, checked_max(row, loops)?))
-}
-
 /// The maximum of a row in which every logit is finite or masked, and not all are masked.
 #[inline(always)]
 pub(crate) fn checked_max<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<F> {
     let scan = loops.scan::<false>(row);
-    if scan.finite { Ok(scan.max) } else { check_infinities(row, scan.max, loops) }
+    if !scan.finite {
+        check_row(row, 0)?;
+    }
+    Ok(scan.max)
 }
 
-/// Checks a row that holds infinities or NaN, or whose sum overflows; returns `max`, its maximum.
+/// As [`checked_max`], with sum and number of the logits that are not masked.
 #[inline(always)]
-pub(crate) fn check_infinities<F: Float>(row: &[F], max: F, loops: impl Loops<F>) -> Result<F> {
-    if !loops.below_infinity(row) {
+pub(crate) fn checked_sum<F: Float>(row: &[F], loops: impl Loops<F>) -> Result<(F, Above)> {
+    let scan = loops.scan::<true>(row);
+    if scan.finite {
+        return Ok((scan.max, Above { sum: scan.sum, count: row.len() }));
+    }
+    check_row(row, 0)?;
+    Ok((scan.max, loops.above(row, F::NEG_INFINITY)))
+}
+
+/// Checks that every logit of a row is finite or masked, and that not all are masked.
+#[inline(always)]
+pub(crate) fn check_row<E: Element>(logits: &[E], row: usize) -> Result<()> {
+    // No early exit, so that the compiler vectorises it.
+    if !logits.iter().fold(true, |all, x| all & (x.to_f64() < f64::INFINITY)) {
         let bad = |&(_, value): &(usize, f64)| value.is_nan() || value == f64::INFINITY;
-        let found = row.iter().map(|x| x.to_f64()).enumerate().find(bad);
+        let found = logits.iter().map(|x| x.to_f64()).enumerate().find(bad);
         let Some((column, value)) = found else { unreachable!("some value is not below infinity") };
-        return Err(Error::Value { what: "logit", row: 0, column, value, rule: FINITE });
+        let rule = "must be finite, or -inf for a masked class";
+        return Err(Error::Value { what: "logit", row, column, value, rule });
     }
-    if max == F::NEG_INFINITY {
-        return Err(Error::Row { row: 0, rule: ALL_MASKED });
+    if logits.iter().all(|x| x.to_f64() == f64::NEG_INFINITY) {
+        let rule = "every class is masked, but at least one must be left";
+        return Err(Error::Row { row, rule });
     }
-    Ok(max)
+    Ok(())
 }

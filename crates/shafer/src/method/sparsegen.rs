@@ -1,7 +1,7 @@
 //! Sparsemax, and the two sparsegen transforms, which generalise it.
 
-use super::{Method, Rule, parameter};
-use crate::error::Result;
+use super::{Method, Rule};
+use crate::error::{Result, check_parameter};
 
 impl Method {
     /// Sparsemax: the Euclidean projection of the logits onto the probability simplex,
@@ -33,7 +33,8 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn sparsegen_lin(lambda: f64) -> Result<Self> {
-        let lambda = parameter("lambda", lambda, "must be finite and less than 1", |l| l < 1.0)?;
+        let holds = lambda.is_finite() && lambda < 1.0;
+        check_parameter("lambda", lambda, holds, "must be finite and less than 1")?;
         Ok(Self(Rule::SparsegenLin { lambda }))
     }
 
@@ -51,7 +52,8 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn sparsegen_hg(q: f64) -> Result<Self> {
-        let q = parameter("q", q, "must be finite and not negative", |q| q >= 0.0)?;
+        let holds = q.is_finite() && q >= 0.0;
+        check_parameter("q", q, holds, "must be finite and not negative")?;
         Ok(Self(Rule::SparsegenHg { q }))
     }
 }

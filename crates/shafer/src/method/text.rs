@@ -4,22 +4,21 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Method, Rule};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_parameter};
 
-/// The names, each with the parameter that it takes and its default.
-const NAMES: [(&str, Option<(&str, f64)>); 12] = [
-    ("evidential", Some(("rounds", 1.0))),
-    ("softmax", None),
-    ("sparsemax", None),
-    ("sparsegen-lin", Some(("lambda", 0.5))),
-    ("sparsegen-hg", Some(("q", 1.0))),
-    ("entmax", Some(("alpha", 1.5))),
-    ("top-k", Some(("k", 5.0))),
-    ("top-p", Some(("p", 0.9))),
-    ("min-p", Some(("p", 0.05))),
-    ("top-n-sigma", Some(("n", 1.0))),
-    ("min-probability", Some(("p", 0.01))),
-    ("min-evidence", Some(("w", 0.0))),
+const NAMES: [&str; 12] = [
+    "evidential",
+    "softmax",
+    "sparsemax",
+    "sparsegen-lin",
+    "sparsegen-hg",
+    "entmax",
+    "top-k",
+    "top-p",
+    "min-p",
+    "top-n-sigma",
+    "min-probability",
+    "min-evidence",
 ];
 
 impl Method {
@@ -29,7 +28,7 @@ impl Method {
     /// assert!(shafer::Method::names().any(|name| name == "top-k"));
     /// ```
     pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
-        NAMES.iter().map(|(name, _)| *name)
+        NAMES.into_iter()
     }
 
     /// The name: `evidential`, `top-k`.
@@ -39,21 +38,7 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn name(&self) -> &'static str {
-        let index = match self.0 {
-            Rule::Evidential { .. } => 0,
-            Rule::Softmax => 1,
-            Rule::Sparsemax => 2,
-            Rule::SparsegenLin { .. } => 3,
-            Rule::SparsegenHg { .. } => 4,
-            Rule::Entmax { .. } => 5,
-            Rule::TopK { .. } => 6,
-            Rule::TopP { .. } => 7,
-            Rule::MinP { .. } => 8,
-            Rule::TopNSigma { .. } => 9,
-            Rule::MinProbability { .. } => 10,
-            Rule::MinEvidence { .. } => 11,
-        };
-        NAMES[index].0
+        self.parts().0
     }
 
     /// The parameter's name and value, for a method that has one.
@@ -66,16 +51,23 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn parameter(&self) -> Option<(&'static str, f64)> {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&'static str, Option<(&'static str, f64)>) {
         match self.0 {
-            Rule::Softmax | Rule::Sparsemax => None,
-            Rule::Evidential { rounds } => Some(("rounds", rounds.get() as f64)),
-            Rule::SparsegenLin { lambda } => Some(("lambda", lambda)),
-            Rule::SparsegenHg { q } => Some(("q", q)),
-            Rule::Entmax { alpha } => Some(("alpha", alpha)),
-            Rule::TopK { k } => Some(("k", k.get() as f64)),
-            Rule::TopP { p } | Rule::MinP { p } | Rule::MinProbability { p } => Some(("p", p)),
-            Rule::TopNSigma { n } => Some(("n", n)),
-            Rule::MinEvidence { w } => Some(("w", w)),
+            Rule::Evidential { rounds } => ("evidential", Some(("rounds", rounds.get() as f64))),
+            Rule::Softmax => ("softmax", None),
+            Rule::Sparsemax => ("sparsemax", None),
+            Rule::SparsegenLin { lambda } => ("sparsegen-lin", Some(("lambda", lambda))),
+            Rule::SparsegenHg { q } => ("sparsegen-hg", Some(("q", q))),
+            Rule::Entmax { alpha } => ("entmax", Some(("alpha", alpha))),
+            Rule::TopK { k } => ("top-k", Some(("k", k.get() as f64))),
+            Rule::TopP { p } => ("top-p", Some(("p", p))),
+            Rule::MinP { p } => ("min-p", Some(("p", p))),
+            Rule::TopNSigma { n } => ("top-n-sigma", Some(("n", n))),
+            Rule::MinProbability { p } => ("min-probability", Some(("p", p))),
+            Rule::MinEvidence { w } => ("min-evidence", Some(("w", w))),
         }
     }
 
@@ -93,28 +85,27 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn named(name: &str, value: Option<f64>) -> Result<Self> {
-        let Some((_, parameter)) = NAMES.iter().find(|(known, _)| *known == name) else {
-            let names: Vec<&str> = Self::names().collect();
-            return refuse(name, format!("there is no such method; use {}", names.join(", ")));
-        };
-        let value = match (parameter, value) {
-            (None, Some(_)) => return refuse(name, "the method has no parameter".to_owned()),
-            (None, None) => 0.0,
-            (Some((_, default)), value) => value.unwrap_or(*default),
-        };
+        let or = |default: f64| value.unwrap_or(default);
         match name {
+            "softmax" | "sparsemax" if value.is_some() => {
+                refuse(name, "the method has no parameter".to_owned())
+            }
             "softmax" => Ok(Self::SOFTMAX),
             "sparsemax" => Ok(Self::SPARSEMAX),
-            "sparsegen-lin" => Self::sparsegen_lin(value),
-            "sparsegen-hg" => Self::sparsegen_hg(value),
-            "entmax" => Self::entmax(value),
-            "top-k" => Self::top_k(count("k", value)?),
-            "top-p" => Self::top_p(value),
-            "min-p" => Self::min_p(value),
-            "top-n-sigma" => Self::top_n_sigma(value),
-            "min-probability" => Self::min_probability(value),
-            "min-evidence" => Self::min_evidence(value),
-            _ => Self::evidential(count("rounds", value)?),
+            "evidential" => Self::evidential(count("rounds", or(1.0))?),
+            "sparsegen-lin" => Self::sparsegen_lin(or(0.5)),
+            "sparsegen-hg" => Self::sparsegen_hg(or(1.0)),
+            "entmax" => Self::entmax(or(1.5)),
+            "top-k" => Self::top_k(count("k", or(5.0))?),
+            "top-p" => Self::top_p(or(0.9)),
+            "min-p" => Self::min_p(or(0.05)),
+            "top-n-sigma" => Self::top_n_sigma(or(1.0)),
+            "min-probability" => Self::min_probability(or(0.01)),
+            "min-evidence" => Self::min_evidence(or(0.0)),
+            _ => {
+                let names = NAMES.join(", ");
+                refuse(name, format!("there is no such method; use {names}"))
+            }
         }
     }
 }
@@ -122,11 +113,8 @@ impl Method {
 /// A whole number.
 fn count(name: &'static str, value: f64) -> Result<usize> {
     // 2^53: every smaller whole number is an f64.
-    if value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&value) {
-        Ok(value as usize)
-    } else {
-        Err(Error::Parameter { name, value, rule: "must be a whole number of at least 1" })
-    }
+    let holds = value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&value);
+    Ok(check_parameter(name, value, holds, "must be a whole number of at least 1")? as usize)
 }
 
 fn refuse<T>(text: &str, problem: String) -> Result<T> {
@@ -192,21 +180,8 @@ impl<'de> serde::Deserialize<'de> for Method {
     fn deserialize<D: serde::Deserializer<'de>>(
         deserializer: D,
     ) -> std::result::Result<Self, D::Error> {
-        struct Text;
-
-        impl serde::de::Visitor<'_> for Text {
-            type Value = Method;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a method such as `evidential` or `top-k:k=5`")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<Method, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-
-        deserializer.deserialize_str(Text)
+        let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Top-n-sigma.
 
 use super::min_p::below;
-use super::rule::{Selection, check_infinities};
-use super::{Method, Rule, parameter};
-use crate::error::Result;
-use crate::kernel::{Above, Float, Loops};
+use super::rule::{Selection, checked_sum};
+use super::{Method, Rule};
+use crate::error::{Result, check_parameter};
+use crate::kernel::{Float, Loops};
 use crate::numerics::Sum;
 
 impl Method {
@@ -25,20 +25,15 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn top_n_sigma(n: f64) -> Result<Self> {
-        let n = parameter("n", n, "must be finite and greater than 0", |n| n > 0.0)?;
+        let holds = n.is_finite() && n > 0.0;
+        check_parameter("n", n, holds, "must be finite and greater than 0")?;
         Ok(Self(Rule::TopNSigma { n }))
     }
 }
 
 #[inline(always)]
 pub(super) fn select<F: Float>(n: f64, row: &[F], loops: impl Loops<F>) -> Result<Selection<F>> {
-    let scan = loops.scan::<true>(row);
-    let (max, unmasked) = if scan.finite {
-        (scan.max, Above { sum: scan.sum, count: row.len() })
-    } else {
-        let max = check_infinities(row, scan.max, loops)?;
-        (max, loops.above(row, F::NEG_INFINITY))
-    };
+    let (max, unmasked) = checked_sum(row, loops)?;
     let count = unmasked.count as f64;
     let variance = loops.squares(row, unmasked.sum.value() / count) / count;
     // Squares of f64 can overflow and underflow; those of f32 cannot.

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::rule::{Scratch, Selection, checked_max};
 use super::top_k::take_one;
-use super::{Method, Rule, parameter};
+use super::{Method, Rule, share};
 use crate::error::Result;
-use crate::kernel::{Above, Cut, Float, Loops, Rate};
+use crate::kernel::{Above, Float, Loops, Rate};
 
 impl Method {
     /// Top-p, or nucleus (Holtzman et al., 2020): softmax over the smallest set of most probable
@@ -23,8 +23,7 @@ impl Method {
     /// # Ok::<(), shafer::Error>(())
     /// ```
     pub fn top_p(p: f64) -> Result<Self> {
-        let rule = "must be greater than 0 and at most 1";
-        Ok(Self(Rule::TopP { p: parameter("p", p, rule, |p| p > 0.0 && p <= 1.0)? }))
+        Ok(Self(Rule::TopP { p: share(p)? }))
     }
 }
 
@@ -44,11 +43,8 @@ pub(super) fn select<F: Float>(
         let count = scratch.list(row, F::NEG_INFINITY, loops);
         return Ok(scratch.normalise(count, max, rate, loops));
     }
-    let mut weights = std::mem::take(&mut scratch.work);
-    weights.clear();
-    weights.resize(row.len(), F::default());
-    let cut = Cut { threshold: F::NEG_INFINITY, max };
-    loops.exp_above(row, &mut weights, cut, rate);
+    scratch.weigh(row, max, rate, loops);
+    let weights = std::mem::take(&mut scratch.work);
     let (last, mut ties) = last_kept(p, row, &weights, max, rate, scratch, loops);
     scratch.work = weights;
     let count = scratch.list(row, last.next_down(), loops);

@@ -7,7 +7,8 @@ pub use best::BestJoints;
 
 use scaled::Scaled;
 
-use crate::normalise::{classes, normalised};
+use crate::error::{check_index, check_length};
+use crate::normalise::{check_indices, normalised};
 use crate::{Element, Error, Result};
 
 /// The joint distribution of independent categorical variables: two of five classes each have 25
@@ -84,9 +85,7 @@ impl Variable {
 
     /// The probability of a class, or nothing outside of the support.
     fn value(&self, class: usize) -> Result<Option<f64>> {
-        if class >= self.len {
-            return Err(Error::Index { what: "class", index: class, len: self.len });
-        }
+        check_index("class", class, self.len)?;
         Ok(self.classes.binary_search(&class).ok().map(|at| self.values[at]))
     }
 }
@@ -135,10 +134,11 @@ impl Product {
     /// ```
     pub fn csr<E: Element>(rows: &[(usize, &[u32], &[E])]) -> Result<Self> {
         let variable = |(row, &(len, indices, values)): (usize, &(usize, &[u32], &[E]))| {
-            let classes = classes(indices, values.len(), row)?;
-            if let Some(&index) = classes.last().filter(|&&last| last >= len) {
-                return Err(Error::Index { what: "class", index, len });
+            check_indices(indices, values.len(), row)?;
+            if let Some(&last) = indices.last() {
+                check_index("class", last as usize, len)?;
             }
+            let classes = indices.iter().map(|&index| index as usize).collect();
             Ok(Variable::new(len, classes, normalised(values, "row", row)?))
         };
         Self::new(rows.iter().enumerate().map(variable).collect::<Result<_>>()?)
@@ -273,13 +273,7 @@ impl Product {
 
     /// The probability of each class, checked.
     fn values(&self, classes: &[usize]) -> Result<Vec<Option<f64>>> {
-        if classes.len() != self.variables.len() {
-            return Err(Error::Length {
-                what: "classes",
-                expected: self.variables.len(),
-                found: classes.len(),
-            });
-        }
+        check_length("classes", self.variables.len(), classes.len())?;
         self.variables.iter().zip(classes).map(|(variable, &class)| variable.value(class)).collect()
     }
 }
