@@ -22,6 +22,7 @@ FOLDER = Path(TEMPORARY.name)
 ROWS = 60
 RNG = np.random.default_rng(1)
 LOGITS = RNG.normal(size=(ROWS, 7)).astype("f4")
+FIXTURES = Path(__file__).resolve().parents[3] / "shafer-data/tests/fixtures/tables"
 checks = 0
 
 
@@ -103,16 +104,17 @@ def sparsify(source, target, *more):
     return done.returncode, done.stderr.decode().strip()
 
 
-def expected():
+def expected(logits=LOGITS):
     """The evidential transform: softmax of the logits above their mean."""
-    for row in LOGITS.astype("f8"):
+    for row in logits.astype("f8"):
         kept = np.flatnonzero(row > row.mean())
         p = np.exp(row[kept] - row.max())
         yield kept, p / p.sum()
 
 
-def same_logits(column, what):
-    for found, (kept, p) in zip(column.to_pylist(), expected(), strict=True):
+def same_logits(column, before, what):
+    logits = np.array(before.to_pylist(), "f4")
+    for found, (kept, p) in zip(column.to_pylist(), expected(logits), strict=True):
         assert [entry["class"] for entry in found] == kept.tolist(), what
         assert np.allclose([entry["p"] for entry in found], p, atol=1e-6), what
 
@@ -123,7 +125,7 @@ def same(before, after, what):
     assert after.column_names == before.column_names, what
     for name in before.column_names:
         if name == "logits":
-            same_logits(after[name], what)
+            same_logits(after[name], before[name], what)
             continue
         field, found = before.schema.field(name), after.schema.field(name)
         assert found.equals(field, check_metadata=False), (what, name, field, found)
@@ -234,7 +236,22 @@ def duckdb_tables():
         assert found == (ROWS, sum(len(kept) for kept, _ in expected()))
 
 
+def fixtures():
+    """What the scripts beside them have written with pyarrow, polars, DuckDB and Spark."""
+    for name in ("pages.parquet", "stream.arrows", "polars.parquet", "polars.arrow", "duckdb.parquet", "spark.parquet"):
+        through(None, name.split(".")[1], lambda _, path: path.write_bytes((FIXTURES / name).read_bytes()), name)
+
+
+def int96_tables():
+    """Times of 96 bits, which Spark and old programs write."""
+    times = pa.array(nulled([datetime.datetime(1700 + 9 * i, 1, 1, 12, 30, 1, i) for i in range(ROWS)]), pa.timestamp("us"))
+    table = pa.table({"time": times, "logits": logits(pa.list_(pa.float32()))})
+    through(table, "parquet", parquet(use_deprecated_int96_timestamps=True), "times of 96 bits")
+
+
 pyarrow_tables()
 polars_tables()
 duckdb_tables()
+int96_tables()
+fixtures()
 print(f"{checks} columns agree (pyarrow {pa.__version__}, polars {pl.__version__}, DuckDB {duckdb.__version__})")

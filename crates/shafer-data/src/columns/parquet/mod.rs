@@ -1,6 +1,8 @@
 //! Parquet files, by the crate `parquet`: row group after row group, in batches of bounded size.
 
 mod delta;
+mod int96;
+mod levels;
 mod pages;
 mod schema;
 mod thrift;
