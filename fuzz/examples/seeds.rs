@@ -116,7 +116,8 @@ fn written() -> Outcome {
 
 /// Tables with a column of numbers and one of lists, and those of other programs with columns of many types.
 fn tables() -> Outcome {
-    for entry in fs::read_dir(Path::new(FUZZ).join("../crates/shafer-data/tests/fixtures/tables"))? {
+    for entry in fs::read_dir(Path::new(FUZZ).join("../crates/shafer-data/tests/fixtures/tables"))?
+    {
         let path = entry?.path();
         let name = path.file_name().ok_or("no name")?.display().to_string();
         let bytes = fs::read(&path)?;

@@ -368,19 +368,31 @@ fn damage() {
 
 /// Damage to the metadata of a batch never loses rows without an error.
 #[test]
-fn damaged_batches_of_a_stream_lose_no_rows() {
+fn damaged_batches_lose_no_rows() {
     let rows = (0..6).map(|row| Some((0..5).map(move |column| Some((5 * row + column) as f32))));
     let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows));
     let batch = RecordBatch::try_from_iter([("logits", lists)]).unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let second = writer.get_ref().len();
-    writer.write(&batch).unwrap();
-    let good = writer.into_inner().unwrap();
-    let length = i32::from_le_bytes(*good[second + 4..].first_chunk().unwrap()) as usize;
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    stream.write(&batch).unwrap();
+    let mut file = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    file.write(&batch).unwrap();
+    for good in [stream.into_inner().unwrap(), file.into_inner().unwrap()] {
+        let messages = good.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0xff; 4]);
+        // After that of the schema and of the first batch.
+        let (second, _) = messages.clone().nth(2).unwrap();
+        let length = i32::from_le_bytes(*good[second + 4..].first_chunk().unwrap()) as usize;
+        damage_of_a_batch(&good, second + 8..second + 8 + length);
+    }
+}
+
+fn damage_of_a_batch(good: &[u8], metadata: std::ops::Range<usize>) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.arrows");
+    let path = folder.path().join("x.arrow");
     let read = |bytes: &[u8]| {
+        // Some file systems flush a file to disk when it is overwritten.
+        let _ = fs::remove_file(&path);
         fs::write(&path, bytes).unwrap();
         let location = Location { path: Some(path.clone()), name: None };
         let (mut values, mut block) = (Vec::new(), Values::default());
@@ -395,20 +407,45 @@ fn damaged_batches_of_a_stream_lose_no_rows() {
         }
     };
     let expected: Vec<f32> = (0..60).map(|i| (i % 30) as f32).collect();
-    assert_eq!(read(&good).unwrap(), expected);
+    assert_eq!(read(good).unwrap(), expected);
     let mut refused = 0;
-    for at in (second + 8..second + 8 + length).step_by(4) {
-        for change in [0, 2, u8::MAX] {
-            let mut bytes = good.clone();
-            bytes[at] = if change == 2 { bytes[at] ^ 2 } else { change };
+    for at in metadata.step_by(4) {
+        // Zeros, and other offsets of tables.
+        let zeros = [1, 4, 8, 12].map(|length| {
+            let mut bytes = good.to_vec();
+            bytes[at..at + length].fill(0);
+            bytes
+        });
+        let others = (1..20).map(|more| 4 * more).chain([2, u8::MAX]).map(|more| {
+            let mut bytes = good.to_vec();
+            bytes[at] = if more == 2 { bytes[at] ^ 2 } else { bytes[at].wrapping_add(more) };
+            bytes
+        });
+        for bytes in zeros.into_iter().chain(others) {
             match read(&bytes) {
                 // The offset of a buffer can lead to other numbers.
-                Ok(found) => assert_eq!(found.len(), expected.len(), "byte {at}, {change}"),
+                Ok(found) => assert_eq!(found.len(), expected.len(), "byte {at}"),
                 Err(_) => refused += 1,
             }
         }
     }
-    assert!(refused > 20, "{refused}");
+    assert!(refused > 200, "{refused}");
+}
+
+/// The body of a batch begins after its message, whose length is in the directory of a file, too.
+#[test]
+fn messages_of_another_length() {
+    let lists: ArrayRef = Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0]));
+    let bytes = arrow(&[("a", lists)]);
+    let mut messages = bytes.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0xff; 4]);
+    let (batch, _) = messages.nth(1).unwrap();
+    let length = i32::from_le_bytes(*bytes[batch + 4..].first_chunk().unwrap());
+    for other in [length - 8, length + 8] {
+        let mut bytes = bytes.clone();
+        bytes[batch + 4..batch + 8].copy_from_slice(&other.to_le_bytes());
+        let expected = "FILE: has a message of another length than its directory says; the file";
+        refused("arrow", &bytes, None, expected);
+    }
 }
 
 /// A writer of Thrift's compact protocol, for invalid metadata.

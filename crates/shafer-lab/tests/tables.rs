@@ -71,7 +71,7 @@ fn write(path: &Path, batch: &RecordBatch) {
         "parquet" => {
             let properties = WriterProperties::builder()
                 .set_compression(Compression::ZSTD(ZstdLevel::default()))
-                .set_max_row_group_row_count(Some(4))
+                .set_max_row_group_row_count(Some(4.max(batch.num_rows() / 10)))
                 .set_key_value_metadata(Some(vec![KeyValue::new(
                     "pandas".to_owned(),
                     "{\"a\": 1}".to_owned(),
@@ -421,7 +421,7 @@ fn a_full_disk() {
         let program = env!("CARGO_BIN_EXE_shafer");
         // The limit of the shell on the size of files stands for the disk.
         let script =
-            format!("trap '' XFSZ; ulimit -f 1000; exec {program} sparsify in -o out/ --threads 1");
+            format!("trap '' XFSZ; ulimit -f 100; exec {program} sparsify in -o out/ --threads 1");
         let output = std::process::Command::new("sh")
             .args(["-c", &script])
             .current_dir(folder.path())

@@ -42,8 +42,8 @@ pub(super) struct Arrow {
     messages: Messages,
     pub(super) schema: SchemaRef,
     version: MetadataVersion,
-    /// The offsets of the dictionaries of a file. A stream has them between its batches.
-    dictionaries: Arc<[u64]>,
+    /// The dictionaries of a file. A stream has them between its batches.
+    dictionaries: Arc<[Entry]>,
     pub(super) rows: usize,
 }
 
@@ -70,8 +70,9 @@ impl Arrow {
         while let Some(envelope) = later.next()? {
             if let Some(batch) = envelope.message(label)?.header_as_record_batch() {
                 // A batch with a damaged length of 0 would be skipped, and its rows lost.
-                let nodes = batch.nodes().filter(|nodes| !nodes.is_empty());
-                if nodes.is_some_and(|nodes| nodes.get(0).length() != batch.length()) {
+                let column = batch.nodes().filter(|nodes| !nodes.is_empty());
+                let column = column.map(|nodes| nodes.get(0).length());
+                if column != Some(batch.length()) && !this.schema.fields().is_empty() {
                     return Err(damaged(label, "has a batch whose columns are not of one length"));
                 }
                 let more = usize::try_from(batch.length()).ok();
@@ -120,11 +121,9 @@ impl Arrow {
             return Err(damaged(label, "has a directory whose parts do not fit together"));
         };
         let (schema, version) = (schema(label, raw)?, footer.version());
-        // Offsets outside of the file are errors when they are read.
-        let start = |block: &Block| u64::try_from(block.offset()).unwrap_or(u64::MAX);
-        let dictionaries = footer.dictionaries().into_iter().flatten().map(start).collect();
-        let starts = footer.recordBatches().into_iter().flatten().map(start).collect();
-        let messages = Messages::file(label, file, end, starts);
+        let dictionaries = footer.dictionaries().into_iter().flatten().map(Entry::new).collect();
+        let batches = footer.recordBatches().into_iter().flatten().map(Entry::new).collect();
+        let messages = Messages::file(label, file, end, batches);
         Ok(Self { messages, schema, version, dictionaries, rows: 0 })
     }
 
@@ -155,8 +154,8 @@ impl Arrow {
             decoder = decoder.with_projection(columns.to_vec());
         }
         if with_dictionaries {
-            let starts = Arc::clone(&self.dictionaries);
-            let mut messages = Messages { directory: Some((starts, 0)), ..self.messages.clone() };
+            let entries = Arc::clone(&self.dictionaries);
+            let mut messages = Messages { directory: Some((entries, 0)), ..self.messages.clone() };
             while let Some(envelope) = messages.next()? {
                 let (block, body) = envelope.read(&label, &messages.file)?;
                 caught(&label, || decoder.read_dictionary(&block, &body))?;
@@ -205,6 +204,24 @@ fn damaged(label: &str, problem: impl Into<String>) -> Error {
     Error::format(label, problem, DAMAGED)
 }
 
+/// What the directory of a file says of a message.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Errors if it is outside of the file when it is read.
+    offset: u64,
+    /// The length of the message, with its length before it and without its body.
+    length: usize,
+}
+
+impl Entry {
+    fn new(block: &Block) -> Self {
+        Self {
+            offset: u64::try_from(block.offset()).unwrap_or(u64::MAX),
+            length: usize::try_from(block.metaDataLength()).unwrap_or(0),
+        }
+    }
+}
+
 /// The remaining messages.
 #[derive(Clone, Debug)]
 struct Messages {
@@ -213,8 +230,8 @@ struct Messages {
     /// The offset of the next message, and the end of the messages.
     at: u64,
     end: u64,
-    /// The offsets of all messages, and the number read, if the file has a directory.
-    directory: Option<(Arc<[u64]>, usize)>,
+    /// The entries of all messages, and the number read, if the file has a directory.
+    directory: Option<(Arc<[Entry]>, usize)>,
 }
 
 /// A message with its length before it, and the place of its body.
@@ -233,16 +250,18 @@ impl Messages {
         Self { label: label.to_owned(), file: Arc::new(file), at: 0, end, directory: None }
     }
 
-    /// The messages of a file at these offsets, up to the directory.
-    fn file(label: &str, file: File, end: u64, starts: Arc<[u64]>) -> Self {
-        Self { directory: Some((starts, 0)), ..Self::stream(label, file, end) }
+    /// The messages of a file with this directory, which is at its end.
+    fn file(label: &str, file: File, end: u64, entries: Arc<[Entry]>) -> Self {
+        Self { directory: Some((entries, 0)), ..Self::stream(label, file, end) }
     }
 
     fn next(&mut self) -> Result<Option<Envelope>> {
-        if let Some((starts, read)) = &mut self.directory {
-            let Some(&start) = starts.get(*read) else { return Ok(None) };
+        let mut expected = None;
+        if let Some((entries, read)) = &mut self.directory {
+            let Some(entry) = entries.get(*read) else { return Ok(None) };
             *read += 1;
-            self.at = start.min(self.end);
+            self.at = entry.offset.min(self.end);
+            expected = Some(entry.length);
         } else if self.at == self.end {
             return Ok(None);
         }
@@ -268,6 +287,11 @@ impl Messages {
             }
         };
         bytes.extend(self.bytes(length)?);
+        // The body begins after the message, so that a damaged length would move all numbers.
+        if expected.is_some_and(|expected| expected != bytes.len()) {
+            let problem = "has a message of another length than its directory says";
+            return Err(damaged(&self.label, problem));
+        }
         let mut envelope = Envelope { bytes, prefix, body: self.at, length: 0 };
         let message = envelope.message(&self.label)?;
         let kind = message.header_type();

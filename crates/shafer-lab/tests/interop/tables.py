@@ -71,6 +71,14 @@ def columns():
     lists = [[i] * (i % 4) for i in n]
     for of in (pa.list_, pa.large_list, pa.list_view, pa.large_list_view):
         yield f"{of(pa.int32())}", pa.array(nulled(lists), of(pa.int32()))
+    zoned = pa.array(nulled(whole), pa.timestamp("s", "Europe/Berlin"))
+    spans = pa.array(range(ROWS + 1), pa.int32())
+    yield "list of zoned seconds", pa.ListArray.from_arrays(spans, zoned)
+    yield "list of date64", pa.ListArray.from_arrays(spans, pa.array(nulled(days), pa.date64()))
+    yield "struct of zoned seconds", pa.StructArray.from_arrays(
+        [pa.array(words), zoned, pa.array(nulled(days), pa.date64())], names=["word", "time", "day"]
+    )
+    yield "map to zoned seconds", pa.MapArray.from_arrays(spans, pa.array(words), zoned)
     yield "fixed list", pa.array(nulled([[i, i + 1] for i in n]), pa.list_(pa.int16(), 2))
     yield "list of lists", pa.array(nulled([[[word], None, []] for word in words]))
     yield "struct", pa.array(nulled([{"a": i, "b": {"c": [str(i)]}} for i in n]))
@@ -244,7 +252,7 @@ def fixtures():
 
 def int96_tables():
     """Times of 96 bits, which Spark and old programs write."""
-    times = pa.array(nulled([datetime.datetime(1700 + 9 * i, 1, 1, 12, 30, 1, i) for i in range(ROWS)]), pa.timestamp("us"))
+    times = pa.array(nulled([datetime.datetime(1700 + 9 * i, 1, 1, 12, 30, 1, i) for i in range(ROWS)]), pa.timestamp("ns"))
     table = pa.table({"time": times, "logits": logits(pa.list_(pa.float32()))})
     through(table, "parquet", parquet(use_deprecated_int96_timestamps=True), "times of 96 bits")
 

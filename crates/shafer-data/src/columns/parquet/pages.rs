@@ -134,6 +134,7 @@ pub(super) struct Pages {
     /// The bytes of a value in a dictionary, at least.
     width: usize,
     most: Most,
+    /// Whether times of 96 bits are read as nanoseconds of 64.
     int96: bool,
     budget: Budget,
     /// The rest of the chunk, from the next page on.
@@ -150,6 +151,7 @@ impl Pages {
         source: &Arc<Source>,
         chunk: &ColumnChunkMetaData,
         rows: usize,
+        nanoseconds: bool,
         budget: Budget,
     ) -> Read1<Self> {
         let format = |problem, hint| Err(source.ours(Error::format(&label, problem, hint)));
@@ -187,7 +189,7 @@ impl Pages {
             compression: chunk.compression(),
             width,
             most,
-            int96: chunk.column_type() == Type::INT96,
+            int96: nanoseconds && chunk.column_type() == Type::INT96,
             budget,
             at: start,
             end,
