@@ -1,4 +1,5 @@
 //! A table with all its columns, copied: the copy has the same rows. For mutated and fuzzed files.
+#![allow(unreachable_pub, clippy::unwrap_used, reason = "the fuzz targets use it, too")]
 
 use std::path::Path;
 
