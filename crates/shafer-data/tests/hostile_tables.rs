@@ -448,6 +448,44 @@ fn messages_of_another_length() {
     }
 }
 
+/// The directory of a file says where its batches are. A shorter one would lose the last ones.
+#[test]
+fn directories_that_lie() {
+    let batch = RecordBatch::try_from_iter([("a", Arc::new(Float32Array::from(vec![1.0])) as _)]);
+    let batch = batch.unwrap();
+    let file = |batches: usize| {
+        let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        (0..batches).for_each(|_| writer.write(&batch).unwrap());
+        writer.into_inner().unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.arrow");
+    for count in [0, 1, 2] {
+        fs::write(&path, file(count)).unwrap();
+        assert_eq!(read_all(&path, None).unwrap(), count);
+    }
+    let bytes = file(2);
+    let messages = bytes.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0xff; 4]);
+    let first = messages.map(|(at, _)| at as u64).nth(1).unwrap();
+    // The number of batches, and the offset of the first.
+    let entries = [&2_u32.to_le_bytes()[..], &first.to_le_bytes()].concat();
+    let at = bytes.windows(12).rposition(|part| part == entries).unwrap();
+    for shorter in [0, 1] {
+        let mut bytes = bytes.clone();
+        bytes[at] = shorter;
+        refused("arrow", &bytes, None, "FILE: has a batch that its directory lacks; the file is");
+    }
+    // Without a field of its own, in the table whose offset the footer begins with.
+    let footer = bytes.len() - 10;
+    let length = u32::from_le_bytes(*bytes[footer..].first_chunk().unwrap()) as usize;
+    let footer = footer - length;
+    let table = footer + bytes[footer] as usize;
+    let fields = table - bytes[table] as usize;
+    let mut none = bytes.clone();
+    none[fields + 10..fields + 12].fill(0);
+    refused("arrow", &none, None, "FILE: has a directory without batches; the file is damaged");
+}
+
 /// A writer of Thrift's compact protocol, for invalid metadata.
 #[derive(Clone, Default)]
 struct Thrift(Vec<u8>);

@@ -359,10 +359,10 @@ fn what_does_not_fit() {
         "mixed/a.parquet: has a column `id`, which mixed/0.parquet lacks; choose columns with --keep",
     );
 
-    let twice = [("logits", Arc::new(logits(&[1])) as ArrayRef), ("id", Arc::new(logits(&[1])))];
-    let twice = RecordBatch::try_from_iter(twice).unwrap();
-    let field = twice.schema().field(0).clone();
-    let twice = twice.with_schema(Arc::new(Schema::new(vec![field.clone(), field]))).unwrap();
+    let field = only.schema().field(0).clone();
+    let schema = Arc::new(Schema::new(vec![field.clone(), field]));
+    let twice = vec![Arc::clone(only.column(0)), Arc::clone(only.column(0))];
+    let twice = RecordBatch::try_new(schema, twice).unwrap();
     write(&folder.path().join("twice.arrow"), &twice);
     refused(
         &["twice.arrow", "-o", "out/", "--column", "logits"],

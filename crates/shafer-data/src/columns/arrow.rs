@@ -27,6 +27,9 @@ pub(crate) const FILE_MAGIC: &[u8] = b"ARROW1";
 /// The continuation marker before every message of a stream.
 pub(crate) const STREAM_MAGIC: &[u8] = &[0xff; 4];
 
+/// The offset of the schema of a file, after its magic bytes. That of a stream is 0.
+const SCHEMA: u64 = 8;
+
 /// The longest message: enough for a batch of a million columns.
 const LONGEST_MESSAGE: u64 = 1 << 28;
 
@@ -67,7 +70,9 @@ impl Arrow {
         };
         let mut rows = Some(0);
         let mut later = this.messages.clone();
+        let mut end = later.at;
         while let Some(envelope) = later.next()? {
+            end = end.max(later.at);
             if let Some(batch) = envelope.message(label)?.header_as_record_batch() {
                 // A batch with a damaged length of 0 would be skipped, and its rows lost.
                 let column = batch.nodes().filter(|nodes| !nodes.is_empty());
@@ -81,6 +86,13 @@ impl Arrow {
         }
         let many = || damaged(label, "claims more rows than there can be");
         this.rows = rows.ok_or_else(many)?;
+        // A directory with a damaged length would lose the last rows. What follows may be of any other kind.
+        let mut beyond = Messages { directory: None, at: end, ..later };
+        while let Ok(Some(envelope)) = beyond.next() {
+            if envelope.message(label)?.header_type() == MessageHeader::RecordBatch {
+                return Err(damaged(label, "has a batch that its directory lacks"));
+            }
+        }
         Ok(this)
     }
 
@@ -122,7 +134,9 @@ impl Arrow {
         };
         let (schema, version) = (schema(label, raw)?, footer.version());
         let dictionaries = footer.dictionaries().into_iter().flatten().map(Entry::new).collect();
-        let batches = footer.recordBatches().into_iter().flatten().map(Entry::new).collect();
+        let batches = footer.recordBatches();
+        let batches = batches.ok_or_else(|| damaged(label, "has a directory without batches"))?;
+        let batches = batches.iter().map(Entry::new).collect();
         let messages = Messages::file(label, file, end, batches);
         Ok(Self { messages, schema, version, dictionaries, rows: 0 })
     }
@@ -252,7 +266,8 @@ impl Messages {
 
     /// The messages of a file with this directory, which is at its end.
     fn file(label: &str, file: File, end: u64, entries: Arc<[Entry]>) -> Self {
-        Self { directory: Some((entries, 0)), ..Self::stream(label, file, end) }
+        let directory = Some((entries, 0));
+        Self { at: SCHEMA, directory, ..Self::stream(label, file, end) }
     }
 
     fn next(&mut self) -> Result<Option<Envelope>> {
@@ -265,7 +280,7 @@ impl Messages {
         } else if self.at == self.end {
             return Ok(None);
         }
-        let first = self.directory.is_none() && self.at == 0;
+        let first = self.directory.is_none() && self.at <= SCHEMA;
         // Before Arrow 0.15, the length had no prefix.
         let mut bytes = self.bytes(4)?;
         if bytes == STREAM_MAGIC {
