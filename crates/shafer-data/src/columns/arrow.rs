@@ -27,8 +27,9 @@ pub(crate) const FILE_MAGIC: &[u8] = b"ARROW1";
 /// The continuation marker before every message of a stream.
 pub(crate) const STREAM_MAGIC: &[u8] = &[0xff; 4];
 
-/// The offset of the schema of a file, after its magic bytes. That of a stream is 0.
+/// The offset of the schema of a file, after its magic bytes, and that of writers who align it. That of a stream is 0.
 const SCHEMA: u64 = 8;
+const ALIGNED_SCHEMA: u64 = 64;
 
 /// The longest message: enough for a batch of a million columns.
 const LONGEST_MESSAGE: u64 = 1 << 28;
@@ -86,12 +87,11 @@ impl Arrow {
         }
         let many = || damaged(label, "claims more rows than there can be");
         this.rows = rows.ok_or_else(many)?;
-        // A directory with a damaged length would lose the last rows. What follows may be of any other kind.
-        let mut beyond = Messages { directory: None, at: end, ..later };
-        while let Ok(Some(envelope)) = beyond.next() {
-            if envelope.message(label)?.header_type() == MessageHeader::RecordBatch {
-                return Err(damaged(label, "has a batch that its directory lacks"));
-            }
+        // A directory with a damaged length would lose the last rows.
+        let last = if end > SCHEMA { [end; 2] } else { [SCHEMA, ALIGNED_SCHEMA] };
+        if this.messages.directory.is_some() && last.into_iter().any(|at| later.has_batch_from(at))
+        {
+            return Err(damaged(label, "has a batch that its directory lacks"));
         }
         Ok(this)
     }
@@ -280,7 +280,7 @@ impl Messages {
         } else if self.at == self.end {
             return Ok(None);
         }
-        let first = self.directory.is_none() && self.at <= SCHEMA;
+        let first = self.directory.is_none() && self.at <= ALIGNED_SCHEMA;
         // Before Arrow 0.15, the length had no prefix.
         let mut bytes = self.bytes(4)?;
         if bytes == STREAM_MAGIC {
@@ -327,6 +327,19 @@ impl Messages {
         envelope.length = length;
         self.at += length;
         Ok(Some(envelope))
+    }
+
+    /// Whether there is a batch from an offset on, where a file with a directory has none. What else is there is not
+    /// read.
+    fn has_batch_from(&self, at: u64) -> bool {
+        let mut rest = Self { directory: None, at, ..self.clone() };
+        while let Ok(Some(envelope)) = rest.next() {
+            let message = envelope.message(&self.label);
+            if message.is_ok_and(|m| m.header_type() == MessageHeader::RecordBatch) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Reads the next `length` bytes.

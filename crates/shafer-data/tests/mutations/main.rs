@@ -351,13 +351,12 @@ fn damaged_tables() {
         for number in 0..count {
             let mut random = Random(seed | number << 8 | name.len() as u64);
             let bytes = random.damage(&good);
-            match read(&bytes) {
-                Ok(done) => accepted += u64::from(done.is_ok()),
-                Err(_) => {
-                    let keep = std::env::temp_dir().join(format!("mutation-{number}-{name}"));
-                    findings.push(format!("{name} {number}: {}", keep.display()));
-                    fs::write(keep, &bytes).unwrap();
-                }
+            if let Ok(done) = read(&bytes) {
+                accepted += u64::from(done.is_ok());
+            } else {
+                let keep = std::env::temp_dir().join(format!("mutation-{number}-{name}"));
+                findings.push(format!("{name} {number}: {}", keep.display()));
+                fs::write(keep, &bytes).unwrap();
             }
         }
         assert!(accepted > 0 && accepted < count, "{name}: {accepted} of {count}");

@@ -127,6 +127,11 @@ def same_logits(column, before, what):
         assert np.allclose([entry["p"] for entry in found], p, atol=1e-6), what
 
 
+def plain(column):
+    """Row groups may have different dictionaries of the same values."""
+    return column.to_pylist() if pa.types.is_dictionary(column.type) else column
+
+
 def same(before, after, what):
     """All columns but the logits are equal, with their types, order and metadata."""
     global checks
@@ -137,7 +142,7 @@ def same(before, after, what):
             continue
         field, found = before.schema.field(name), after.schema.field(name)
         assert found.equals(field, check_metadata=False), (what, name, field, found)
-        assert after[name].equals(before[name]), (what, name, after[name], before[name])
+        assert plain(after[name]) == plain(before[name]), (what, name, after[name], before[name])
         after[name].validate(full=True)
         checks += 1
     for key, value in (before.schema.metadata or {}).items():
