@@ -372,22 +372,25 @@ fn damaged_batches_lose_no_rows() {
     let rows = (0..6).map(|row| Some((0..5).map(move |column| Some((5 * row + column) as f32))));
     let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows));
     let batch = RecordBatch::try_from_iter([("logits", lists)]).unwrap();
-    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    stream.write(&batch).unwrap();
-    stream.write(&batch).unwrap();
-    let mut file = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    file.write(&batch).unwrap();
-    file.write(&batch).unwrap();
-    for good in [stream.into_inner().unwrap(), file.into_inner().unwrap()] {
-        let messages = good.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0xff; 4]);
-        // After that of the schema and of the first batch.
-        let (second, _) = messages.clone().nth(2).unwrap();
-        let length = i32::from_le_bytes(*good[second + 4..].first_chunk().unwrap()) as usize;
-        damage_of_a_batch(&good, second + 8..second + 8 + length);
+    for batches in [1, 2] {
+        let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        let mut file = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        for _ in 0..batches {
+            stream.write(&batch).unwrap();
+            file.write(&batch).unwrap();
+        }
+        for good in [stream.into_inner().unwrap(), file.into_inner().unwrap()] {
+            let mut messages = good.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0xff; 4]);
+            // The first is the schema.
+            let (last, _) = messages.nth(batches).unwrap();
+            let length = i32::from_le_bytes(*good[last + 4..].first_chunk().unwrap()) as usize;
+            damage_of_a_batch(&good, 30 * batches, last + 8..last + 8 + length);
+        }
     }
 }
 
-fn damage_of_a_batch(good: &[u8], metadata: std::ops::Range<usize>) {
+/// Damages the metadata of a batch of a file with this many numbers.
+fn damage_of_a_batch(good: &[u8], numbers: usize, metadata: std::ops::Range<usize>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.arrow");
     let read = |bytes: &[u8]| {
@@ -406,7 +409,7 @@ fn damage_of_a_batch(good: &[u8], metadata: std::ops::Range<usize>) {
             values.extend_from_slice(more);
         }
     };
-    let expected: Vec<f32> = (0..60).map(|i| (i % 30) as f32).collect();
+    let expected: Vec<f32> = (0..numbers).map(|i| (i % 30) as f32).collect();
     assert_eq!(read(good).unwrap(), expected);
     let mut refused = 0;
     for at in metadata.step_by(4) {

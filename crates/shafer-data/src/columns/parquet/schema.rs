@@ -15,21 +15,23 @@ use parquet::schema::types::SchemaDescriptor;
 /// The key of the schema that a writer of Arrow has left.
 const SCHEMA: &str = "ARROW:schema";
 
+/// The key of Spark's version in the files that it writes.
+const SPARK: &str = "org.apache.spark.version";
+
 /// The schema of a file. Its writer's own says what Parquet cannot.
 pub(super) fn schema(file: &FileMetaData) -> Result<Schema, ParquetError> {
     let found = parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata())?;
-    let note = file.key_value_metadata().into_iter().flatten().find(|note| note.key == SCHEMA);
-    let written = note
+    let note = |key| file.key_value_metadata().into_iter().flatten().find(move |n| n.key == key);
+    let written = note(SCHEMA)
         .and_then(|note| BASE64_STANDARD.decode(note.value.as_ref()?).ok())
-        .and_then(|bytes| try_schema_from_ipc_buffer(&bytes).ok());
-    let Some(written) = written.filter(|schema| schema.fields().len() == found.fields().len())
-    else {
-        return Ok(found);
-    };
-    let mut leaves = Leaves { file: file.schema_descr(), next: 0 };
-    let fields = found.fields().iter().zip(written.fields());
-    let fields: Vec<_> =
-        fields.map(|(field, written)| leaves.field(field, Some(written.data_type()))).collect();
+        .and_then(|bytes| try_schema_from_ipc_buffer(&bytes).ok())
+        .filter(|schema| schema.fields().len() == found.fields().len());
+    let spark = note(SPARK).is_some();
+    let mut leaves = Leaves { file: file.schema_descr(), next: 0, spark };
+    let fields = found.fields().iter().enumerate().map(|(i, field)| {
+        leaves.field(field, written.as_ref().map(|schema| schema.field(i).data_type()))
+    });
+    let fields: Vec<_> = fields.collect();
     Ok(Schema::new_with_metadata(fields, found.metadata().clone()))
 }
 
@@ -37,6 +39,8 @@ pub(super) fn schema(file: &FileMetaData) -> Result<Schema, ParquetError> {
 struct Leaves<'a> {
     file: &'a SchemaDescriptor,
     next: usize,
+    /// Whether Spark has written the file.
+    spark: bool,
 }
 
 impl Leaves<'_> {
@@ -80,22 +84,25 @@ impl Leaves<'_> {
             }
             _ => {}
         }
-        let leaf = self.next;
-        self.next += 1;
-        match (found, written) {
+        let is = |physical| {
+            let leaf = self.next;
+            leaf < self.file.num_columns() && self.file.column(leaf).physical_type() == physical
+        };
+        let kind = match (found, written) {
             // The zone of seconds, which Parquet has as milliseconds.
             (
                 D::Timestamp(TimeUnit::Millisecond, Some(_)),
                 Some(D::Timestamp(TimeUnit::Second, zone @ Some(_))),
             ) => D::Timestamp(TimeUnit::Millisecond, zone.clone()),
-            // Days of 64 bits are days of 32 in Parquet. The library would write them as plain integers.
-            (D::Date64, _)
-                if leaf < self.file.num_columns()
-                    && self.file.column(leaf).physical_type() == Type::INT32 =>
-            {
-                D::Date32
+            // Spark's times of 96 bits are instants in microseconds, and it does not read nanoseconds.
+            (D::Timestamp(TimeUnit::Nanosecond, None), _) if self.spark && is(Type::INT96) => {
+                D::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
             }
+            // Days of 64 bits are days of 32 in Parquet. The library would write them as plain integers.
+            (D::Date64, _) if is(Type::INT32) => D::Date32,
             _ => found.clone(),
-        }
+        };
+        self.next += 1;
+        kind
     }
 }
