@@ -435,6 +435,32 @@ fn damage_of_a_batch(good: &[u8], numbers: usize, metadata: std::ops::Range<usiz
     assert!(refused > 200, "{refused}");
 }
 
+/// An offset of 0 leads to itself. The type of the values would be that of 16 bits.
+#[test]
+fn offsets_of_zero() {
+    let [_, (_, file)] = lists(&[row(&[1.0, 2.0])]);
+    let array = ListArray::from_iter_primitive::<Float32Type, _, _>([row(&[1.0, 2.0])]);
+    let batch = RecordBatch::try_from_iter([("logits", Arc::new(array) as ArrayRef)]).unwrap();
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    for good in [stream.into_inner().unwrap(), file] {
+        // The offsets of the name and the type of the values, before their kind.
+        let offsets = [0x18, 0, 0, 0, 0x1c, 0, 0, 0, 0, 0, 1, 3];
+        let places = good.windows(12).enumerate().filter(|(_, bytes)| *bytes == offsets);
+        let places: Vec<usize> = places.map(|(at, _)| at).collect();
+        assert!(!places.is_empty());
+        for zeros in [0..4, 4..8, 0..8] {
+            let mut bytes = good.clone();
+            for at in &places {
+                bytes[at + zeros.start..at + zeros.end].fill(0);
+            }
+            let expected =
+                "FILE: has a schema whose parts do not fit together; the file is damaged";
+            refused("arrow", &bytes, None, expected);
+        }
+    }
+}
+
 /// The body of a batch begins after its message, whose length is in the directory of a file, too.
 #[test]
 fn messages_of_another_length() {

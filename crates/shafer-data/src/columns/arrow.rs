@@ -19,7 +19,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use lz4_flex::frame::FrameDecoder;
 
 use super::caught::caught;
-use super::{Batches, DAMAGED, column_label};
+use super::{Batches, DAMAGED, column_label, offsets};
 use crate::raw::{read_at, truncated};
 use crate::{Error, Result};
 
@@ -128,7 +128,7 @@ impl Arrow {
         let mut bytes = vec![0; size as usize];
         let end = length - 10 - size;
         read_at(&file, end, &mut bytes).map_err(io)?;
-        let footer = root_as_footer(&bytes).ok();
+        let footer = root_as_footer(&bytes).ok().filter(|footer| offsets::footer(*footer));
         let Some((footer, raw)) = footer.and_then(|footer| Some((footer, footer.schema()?))) else {
             return Err(damaged(label, "has a directory whose parts do not fit together"));
         };
@@ -210,6 +210,9 @@ fn schema(label: &str, raw: RawSchema<'_>) -> Result<SchemaRef> {
             "has the bytes of its numbers in the order of other machines",
             "write it on one that has the lowest byte first",
         ));
+    }
+    if !offsets::schema(raw) {
+        return Err(damaged(label, "has a schema whose parts do not fit together"));
     }
     caught(label, || Ok::<_, ArrowError>(Arc::new(fb_to_schema(raw))))
 }
@@ -364,8 +367,10 @@ impl Messages {
 
 impl Envelope {
     fn message(&self, label: &str) -> Result<Message<'_>> {
-        let message = root_as_message(&self.bytes[self.prefix..])
-            .map_err(|_| damaged(label, "has a message whose parts do not fit together"))?;
+        let message = root_as_message(&self.bytes[self.prefix..]).ok();
+        let message = message
+            .filter(|message| offsets::message(*message))
+            .ok_or_else(|| damaged(label, "has a message whose parts do not fit together"))?;
         if ![MetadataVersion::V4, MetadataVersion::V5].contains(&message.version()) {
             return Err(damaged(label, "is of a version of the format that is not known"));
         }
