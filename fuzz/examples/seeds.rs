@@ -114,8 +114,17 @@ fn written() -> Outcome {
     Ok(())
 }
 
-/// Tables with a column of numbers and one of lists, by other writers.
+/// Tables with a column of numbers and one of lists, and those of other programs with columns of many types.
 fn tables() -> Outcome {
+    for entry in fs::read_dir(Path::new(FUZZ).join("../crates/shafer-data/tests/fixtures/tables"))?
+    {
+        let path = entry?.path();
+        let name = path.file_name().ok_or("no name")?.display().to_string();
+        let bytes = fs::read(&path)?;
+        seed("table", &name, &bytes)?;
+        let target = if name.ends_with(".parquet") { "parquet" } else { "arrow" };
+        seed(target, &name, &bytes)?;
+    }
     for (name, version, encoding, dictionary) in [
         ("plain", WriterVersion::PARQUET_1_0, Encoding::PLAIN, false),
         ("dictionary", WriterVersion::PARQUET_1_0, Encoding::PLAIN, true),

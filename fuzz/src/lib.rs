@@ -7,6 +7,8 @@ use shafer_data::Dtype;
 
 #[path = "../../crates/shafer-data/tests/bytes/mod.rs"]
 pub mod bytes;
+#[path = "../../crates/shafer-data/tests/copies/mod.rs"]
+pub mod copies;
 pub mod files;
 #[path = "../../crates/shafer/tests/laws/mod.rs"]
 pub mod laws;

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::types::Float32Type;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float32Type, TimestampNanosecondType};
 use arrow_array::{
     ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, ListArray, RecordBatch,
 };
@@ -15,6 +16,7 @@ use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnWriter;
+use parquet::data_type::{Int96, Int96Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -366,19 +368,34 @@ fn damage() {
 
 /// Damage to the metadata of a batch never loses rows without an error.
 #[test]
-fn damaged_batches_of_a_stream_lose_no_rows() {
+fn damaged_batches_lose_no_rows() {
     let rows = (0..6).map(|row| Some((0..5).map(move |column| Some((5 * row + column) as f32))));
     let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows));
     let batch = RecordBatch::try_from_iter([("logits", lists)]).unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let second = writer.get_ref().len();
-    writer.write(&batch).unwrap();
-    let good = writer.into_inner().unwrap();
-    let length = i32::from_le_bytes(*good[second + 4..].first_chunk().unwrap()) as usize;
+    for batches in [1, 2] {
+        let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        let mut file = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        for _ in 0..batches {
+            stream.write(&batch).unwrap();
+            file.write(&batch).unwrap();
+        }
+        for good in [stream.into_inner().unwrap(), file.into_inner().unwrap()] {
+            let mut messages = good.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0xff; 4]);
+            // The first is the schema.
+            let (last, _) = messages.nth(batches).unwrap();
+            let length = i32::from_le_bytes(*good[last + 4..].first_chunk().unwrap()) as usize;
+            damage_of_a_batch(&good, 30 * batches, last + 8..last + 8 + length);
+        }
+    }
+}
+
+/// Damages the metadata of a batch of a file with this many numbers.
+fn damage_of_a_batch(good: &[u8], numbers: usize, metadata: std::ops::Range<usize>) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.arrows");
+    let path = folder.path().join("x.arrow");
     let read = |bytes: &[u8]| {
+        // Some file systems flush a file to disk when it is overwritten.
+        let _ = fs::remove_file(&path);
         fs::write(&path, bytes).unwrap();
         let location = Location { path: Some(path.clone()), name: None };
         let (mut values, mut block) = (Vec::new(), Values::default());
@@ -392,21 +409,110 @@ fn damaged_batches_of_a_stream_lose_no_rows() {
             values.extend_from_slice(more);
         }
     };
-    let expected: Vec<f32> = (0..60).map(|i| (i % 30) as f32).collect();
-    assert_eq!(read(&good).unwrap(), expected);
+    let expected: Vec<f32> = (0..numbers).map(|i| (i % 30) as f32).collect();
+    assert_eq!(read(good).unwrap(), expected);
     let mut refused = 0;
-    for at in (second + 8..second + 8 + length).step_by(4) {
-        for change in [0, 2, u8::MAX] {
-            let mut bytes = good.clone();
-            bytes[at] = if change == 2 { bytes[at] ^ 2 } else { change };
+    for at in metadata.step_by(4) {
+        // Zeros, and other offsets of tables.
+        let zeros = [1, 4, 8, 12].map(|length| {
+            let mut bytes = good.to_vec();
+            bytes[at..at + length].fill(0);
+            bytes
+        });
+        let others = (1..20).map(|more| 4 * more).chain([2, u8::MAX]).map(|more| {
+            let mut bytes = good.to_vec();
+            bytes[at] = if more == 2 { bytes[at] ^ 2 } else { bytes[at].wrapping_add(more) };
+            bytes
+        });
+        for bytes in zeros.into_iter().chain(others) {
             match read(&bytes) {
                 // The offset of a buffer can lead to other numbers.
-                Ok(found) => assert_eq!(found.len(), expected.len(), "byte {at}, {change}"),
+                Ok(found) => assert_eq!(found.len(), expected.len(), "byte {at}"),
                 Err(_) => refused += 1,
             }
         }
     }
-    assert!(refused > 20, "{refused}");
+    assert!(refused > 200, "{refused}");
+}
+
+/// An offset of 0 leads to itself. The type of the values would be that of 16 bits.
+#[test]
+fn offsets_of_zero() {
+    let [_, (_, file)] = lists(&[row(&[1.0, 2.0])]);
+    let array = ListArray::from_iter_primitive::<Float32Type, _, _>([row(&[1.0, 2.0])]);
+    let batch = RecordBatch::try_from_iter([("logits", Arc::new(array) as ArrayRef)]).unwrap();
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    for good in [stream.into_inner().unwrap(), file] {
+        // The offsets of the name and the type of the values, before their kind.
+        let offsets = [0x18, 0, 0, 0, 0x1c, 0, 0, 0, 0, 0, 1, 3];
+        let places = good.windows(12).enumerate().filter(|(_, bytes)| *bytes == offsets);
+        let places: Vec<usize> = places.map(|(at, _)| at).collect();
+        assert!(!places.is_empty());
+        for zeros in [0..4, 4..8, 0..8] {
+            let mut bytes = good.clone();
+            for at in &places {
+                bytes[at + zeros.start..at + zeros.end].fill(0);
+            }
+            let expected =
+                "FILE: has a schema whose parts do not fit together; the file is damaged";
+            refused("arrow", &bytes, None, expected);
+        }
+    }
+}
+
+/// The body of a batch begins after its message, whose length is in the directory of a file, too.
+#[test]
+fn messages_of_another_length() {
+    let lists: ArrayRef = Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0]));
+    let bytes = arrow(&[("a", lists)]);
+    let mut messages = bytes.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0xff; 4]);
+    let (batch, _) = messages.nth(1).unwrap();
+    let length = i32::from_le_bytes(*bytes[batch + 4..].first_chunk().unwrap());
+    for other in [length - 8, length + 8] {
+        let mut bytes = bytes.clone();
+        bytes[batch + 4..batch + 8].copy_from_slice(&other.to_le_bytes());
+        let expected = "FILE: has a message of another length than its directory says; the file";
+        refused("arrow", &bytes, None, expected);
+    }
+}
+
+/// The directory of a file says where its batches are. A shorter one would lose the last ones.
+#[test]
+fn directories_that_lie() {
+    let batch = RecordBatch::try_from_iter([("a", Arc::new(Float32Array::from(vec![1.0])) as _)]);
+    let batch = batch.unwrap();
+    let file = |batches: usize| {
+        let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        (0..batches).for_each(|_| writer.write(&batch).unwrap());
+        writer.into_inner().unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.arrow");
+    for count in [0, 1, 2] {
+        fs::write(&path, file(count)).unwrap();
+        assert_eq!(read_all(&path, None).unwrap(), count);
+    }
+    let bytes = file(2);
+    let messages = bytes.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0xff; 4]);
+    let first = messages.map(|(at, _)| at as u64).nth(1).unwrap();
+    // The number of batches, and the offset of the first.
+    let entries = [&2_u32.to_le_bytes()[..], &first.to_le_bytes()].concat();
+    let at = bytes.windows(12).rposition(|part| part == entries).unwrap();
+    for shorter in [0, 1] {
+        let mut bytes = bytes.clone();
+        bytes[at] = shorter;
+        refused("arrow", &bytes, None, "FILE: has a batch that its directory lacks; the file is");
+    }
+    // Without a field of its own, in the table whose offset the footer begins with.
+    let footer = bytes.len() - 10;
+    let length = u32::from_le_bytes(*bytes[footer..].first_chunk().unwrap()) as usize;
+    let footer = footer - length;
+    let table = footer + bytes[footer] as usize;
+    let fields = table - bytes[table] as usize;
+    let mut none = bytes.clone();
+    none[fields + 10..fields + 12].fill(0);
+    refused("arrow", &none, None, "FILE: has a directory without batches; the file is damaged");
 }
 
 /// A writer of Thrift's compact protocol, for invalid metadata.
@@ -689,30 +795,100 @@ fn pages_that_grow() {
 /// A few bytes can claim a row of any length, for which no memory is allocated.
 #[test]
 fn a_row_that_is_too_long() {
-    let schema = [
-        group(1),
-        thrift().i32(3, 0).text(1, "lists").i32(1, 1).i32(1, 3),
-        thrift().i32(1, 4).i32(2, 2).text(1, "element"),
-    ];
     // One row: its first value, and all others as one run; then as many places in a dictionary.
-    let level = |runs: &[u8]| [&(runs.len() as u32).to_le_bytes()[..], runs].concat();
-    let run = |n: u64, value: u8| [thrift().varint(n << 1).0, vec![value]].concat();
     for (values, expected) in [
         (i64::from(i32::MAX), "has rows or a page of more than 67108864 values; write"),
         (1 << 25, "has rows of 33554432 values, more than 16777216; the file is damaged"),
     ] {
         let contents = [
-            level(&[run(1, 0), run(values as u64 - 1, 1)].concat()),
-            level(&run(values as u64, 1)),
+            prefixed(&[run(1, 0), run(values as u64 - 1, 1)].concat()),
+            prefixed(&run(values as u64, 1)),
             vec![1],
             run(values as u64, 1),
         ]
         .concat();
         let pages =
             [dictionary(2, &[0; 8]), page(values, contents.len() as i64, 8, &contents)].concat();
-        let all = rows(&[chunk(0, pages.len())], 1);
-        let bytes = file(&pages, &footer(&schema, &[all]));
-        refused("parquet", &bytes, None, &format!("FILE:lists: {expected}"));
+        refused("parquet", &one_list(0, 1, &pages), None, &format!("FILE:lists: {expected}"));
+    }
+}
+
+/// A file of one column of lists, which are required (0) or optional (1), of required numbers.
+fn one_list(optional: i64, rows: i64, pages: &[u8]) -> Vec<u8> {
+    let schema = [
+        group(1),
+        thrift().i32(3, optional).text(1, "lists").i32(1, 1).i32(1, 3),
+        thrift().i32(1, 4).i32(2, 2).text(1, "element"),
+    ];
+    let all = self::rows(&[chunk(0, pages.len())], rows);
+    file(pages, &footer(&schema, &[all]))
+}
+
+/// Levels of a page of version 1 have their length before them.
+fn prefixed(runs: &[u8]) -> Vec<u8> {
+    [&(runs.len() as u32).to_le_bytes()[..], runs].concat()
+}
+
+/// Levels that are all the same.
+fn run(n: u64, value: u8) -> Vec<u8> {
+    [thrift().varint(n << 1).0, vec![value]].concat()
+}
+
+/// A page of version 2 with levels and plain numbers.
+fn page_2(values: i64, rows: i64, repetition: &[u8], definition: &[u8], data: &[u8]) -> Vec<u8> {
+    let contents = [repetition, definition, data].concat();
+    let levels = [definition, repetition].map(|levels| levels.len() as i64);
+    let kind = thrift().i32(1, values).i32(1, 0).i32(1, rows).i32(1, 0).i32(1, levels[0]);
+    // Not compressed.
+    let kind = kind.i32(1, levels[1]).field(1, 2);
+    let length = contents.len() as i64;
+    let header = thrift().i32(1, 3).i32(1, length).i32(1, length).inner(5, &kind);
+    [&header.0[..], &[0], &contents].concat()
+}
+
+/// A level above the largest of its column is no other level. The library would take it for one.
+#[test]
+fn levels_that_lie() {
+    let good = (vec![3, 0b1010], run(4, 2));
+    let data: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let files = |(repetition, definition): &(Vec<u8>, Vec<u8>)| {
+        let contents = [prefixed(repetition), prefixed(definition), data.clone()].concat();
+        [page(4, contents.len() as i64, 0, &contents), page_2(4, 2, repetition, definition, &data)]
+            .map(|page| one_list(1, 2, &page))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    // What fills the last group of bit-packed levels is none.
+    let padded = (good.0.clone(), vec![3, 0b1010_1010, 0xff]);
+    let shortened = (good.0.clone(), vec![3, 0b1010_1010]);
+    for levels in [good.clone(), padded, shortened] {
+        for bytes in files(&levels) {
+            fs::write(&path, &bytes).unwrap();
+            assert_eq!(read_all(&path, None).unwrap(), 4, "{levels:?}");
+        }
+    }
+    let above = "has a level above the largest of its column; the file is damaged";
+    let fewer = "has a page with fewer levels than values; the file is damaged";
+    let many = [thrift().varint(1 << 40).0, vec![2]].concat();
+    for (repetition, definition, expected) in [
+        (vec![2, 0, 2, 1, 2, 0, 2, 2], good.1.clone(), above),
+        (vec![2, 0, 2, 1, 2, 0, 2, 255], good.1.clone(), above),
+        (vec![2, 0, 2, 1, 2, 2, 2, 1], good.1.clone(), above),
+        (good.0.clone(), run(4, 3), above),
+        (good.0.clone(), run(4, 255), above),
+        (good.0.clone(), [run(3, 2), run(1, 6)].concat(), above),
+        (good.0.clone(), vec![3, 0b1011_1010, 0], above),
+        (good.0.clone(), run(3, 2), fewer),
+        (good.0.clone(), [run(3, 2), vec![0, 2]].concat(), fewer),
+        (run(3, 0), good.1.clone(), fewer),
+        (good.0.clone(), vec![3], fewer),
+        (good.0.clone(), vec![], fewer),
+        (good.0.clone(), many, "has a page with more levels than can be; the file is damaged"),
+    ] {
+        let levels = (repetition, definition);
+        for bytes in files(&levels) {
+            refused("parquet", &bytes, None, &format!("FILE:lists: {expected}"));
+        }
     }
 }
 
@@ -770,5 +946,49 @@ fn batches_that_lie() {
         let at = bytes.windows(8).rposition(|part| part == length).unwrap();
         bytes[at..at + 8].copy_from_slice(&i64::to_le_bytes(claimed));
         refused("arrow", &bytes, None, expected);
+    }
+}
+
+/// Arrow has no times of 96 bits, and the library wraps around: the year 9999 would be 1816.
+#[test]
+fn times_of_96_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let read = |days: &[u32], dictionary: bool| {
+        let schema = Arc::new(parse_message_type("message m { required int96 x; }").unwrap());
+        let properties = WriterProperties::builder().set_dictionary_enabled(dictionary).build();
+        let file = fs::File::create(&path).unwrap();
+        let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let times = days.iter().map(|&day| {
+            let mut time = Int96::new();
+            time.set_data(7, 0, day);
+            time
+        });
+        let times: Vec<Int96> = times.collect();
+        column.typed::<Int96Type>().write_batch(&times, None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        let table = Table::open(&path).unwrap();
+        let batch = table.batches(&[0]).unwrap().next();
+        batch.map(|batch| {
+            let batch = batch.unwrap();
+            batch.column(0).as_primitive::<TimestampNanosecondType>().values().to_vec()
+        })
+    };
+    // 1 January 1970, the day before it, and the first and last days that fit: 2,440,588 and 106,751 around it.
+    let day = 86_400_000_000_000_i64;
+    for dictionary in [true, false] {
+        let found = read(&[2_440_588, 2_440_587, 2_547_339, 2_333_837], dictionary).unwrap();
+        assert_eq!(found, [7, 7 - day, 106_751 * day + 7, 7 - 106_751 * day]);
+        // 31 December 9999, and 1 January 1.
+        for far in [5_373_484, 1_721_426, 2_547_340] {
+            let error = read(&[2_440_588, far], dictionary).unwrap_err().to_string();
+            let expected =
+                ":x: has times before 1678 or after 2261 in 96 bits; write them as micro";
+            assert!(error.contains(expected), "{error}");
+        }
     }
 }

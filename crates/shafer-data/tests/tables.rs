@@ -38,7 +38,7 @@ fn read(path: &Path, name: Option<&str>, block: usize) -> (ArrayInfo, Vec<f64>) 
     }
 }
 
-/// The numbers of the fixtures in `make_tables.py`.
+/// The numbers of the fixtures of `make_tables.py`, `make_others.py` and `make_spark.py`.
 fn numbers() -> Vec<f64> {
     (0..200).map(|i| f64::from(i % 37) / 2.0 - 9.0).collect()
 }
@@ -55,7 +55,7 @@ fn every_fixture_has_the_same_rows() {
         }
         count += 1;
     }
-    assert_eq!(count, 16);
+    assert_eq!(count, 20);
 }
 
 #[test]

@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Int32Type, Int64Type};
+use arrow_array::types::{
+    Float32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampNanosecondType,
+};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
-    TimestampMicrosecondArray,
+    Array, ArrayRef, DictionaryArray, Int64Array, LargeListArray, ListArray, RecordBatch,
+    StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
@@ -71,7 +73,7 @@ fn write(path: &Path, batch: &RecordBatch) {
         "parquet" => {
             let properties = WriterProperties::builder()
                 .set_compression(Compression::ZSTD(ZstdLevel::default()))
-                .set_max_row_group_row_count(Some(4))
+                .set_max_row_group_row_count(Some(4.max(batch.num_rows() / 10)))
                 .set_key_value_metadata(Some(vec![KeyValue::new(
                     "pandas".to_owned(),
                     "{\"a\": 1}".to_owned(),
@@ -159,6 +161,46 @@ fn every_other_column_stays() {
     let metadata = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().metadata().clone();
     let columns = metadata.row_group(0).columns();
     assert!(columns.iter().all(|c| matches!(c.compression(), Compression::ZSTD(_))));
+}
+
+/// Tables of pyarrow, polars, `DuckDB` and Spark; the scripts are beside them.
+#[test]
+fn tables_of_other_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixtures =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../shafer-data/tests/fixtures/tables");
+    for (name, columns) in [
+        ("pages.parquet", 3),
+        ("polars.parquet", 8),
+        ("polars.arrow", 8),
+        ("duckdb.parquet", 11),
+        ("spark.parquet", 14),
+    ] {
+        let before = read(&fixtures.join(name));
+        let input = fixtures.join(name);
+        let out = format!("{name}.out/");
+        let report =
+            json(folder.path(), &["sparsify", input.to_str().unwrap(), "-o", &out, "--json"]);
+        assert_eq!((&report["rows"], &report["column"]), (&40.into(), &"logits".into()), "{name}");
+        let after = read(&folder.path().join(out).join(name));
+        assert_eq!((after.num_columns(), before.num_columns()), (columns, columns), "{name}");
+        for (i, field) in before.schema().fields().iter().enumerate() {
+            if (name, field.name().as_str()) == ("spark.parquet", "time") {
+                // Times of 96 bits: instants in microseconds, as Spark reads them.
+                let after = after.column(i).as_primitive::<TimestampMicrosecondType>();
+                let before = before.column(i).as_primitive::<TimestampNanosecondType>();
+                assert_eq!(after.timezone(), Some("UTC"));
+                let before = before.values().iter().map(|nanoseconds| nanoseconds / 1000);
+                assert!(before.eq(after.values().iter().copied()));
+            } else if field.name() != "logits" {
+                assert_eq!(after.column(i), before.column(i), "{name} {field}");
+                assert_eq!(after.schema().field(i), field.as_ref(), "{name}");
+            }
+        }
+        for (key, value) in before.schema().metadata() {
+            assert_eq!(&after.schema().metadata()[key], value, "{name}");
+        }
+    }
 }
 
 #[test]
@@ -295,18 +337,48 @@ fn what_does_not_fit() {
         &["mixed", "-o", "out/"],
         "mixed/b.parquet: column `id` is Utf8, but Int64 in mixed/a.parquet; write all parts with one",
     );
-    let only = RecordBatch::try_from_iter([("logits", Arc::new(logits(&[1])) as ArrayRef)]);
-    write(&folder.path().join("mixed/b.parquet"), &only.unwrap());
+    let only =
+        RecordBatch::try_from_iter([("logits", Arc::new(logits(&[1])) as ArrayRef)]).unwrap();
+    write(&folder.path().join("mixed/b.parquet"), &only);
     refused(
         &["mixed", "-o", "out/"],
         "mixed/b.parquet: has no column `id`, which mixed/a.parquet has; it holds `logits`",
     );
+    let turned = RecordBatch::try_from_iter([
+        ("logits", Arc::new(logits(&[1])) as ArrayRef),
+        ("id", Arc::new(Int64Array::from(vec![1]))),
+    ]);
+    write(&folder.path().join("mixed/b.parquet"), &turned.unwrap());
+    refused(
+        &["mixed", "-o", "out/"],
+        "mixed/b.parquet: has its columns in another order than mixed/a.parquet; write all parts",
+    );
+    let wide = LargeListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0)])]);
+    let wide = RecordBatch::try_from_iter([
+        ("id", Arc::new(Int64Array::from(vec![1])) as ArrayRef),
+        ("logits", Arc::new(wide)),
+    ]);
+    write(&folder.path().join("mixed/b.parquet"), &wide.unwrap());
+    refused(&["mixed", "-o", "out/"], "mixed/b.parquet: column `logits` is LargeList(");
+    write(&folder.path().join("mixed/b.parquet"), &only);
     let b = folder.path().join("mixed/b.parquet");
     fs::rename(b, folder.path().join("mixed/0.parquet")).unwrap();
     refused(
         &["mixed", "-o", "out/"],
         "mixed/a.parquet: has a column `id`, which mixed/0.parquet lacks; choose columns with --keep",
     );
+
+    let field = only.schema().field(0).clone();
+    let schema = Arc::new(Schema::new(vec![field.clone(), field]));
+    let twice = vec![Arc::clone(only.column(0)), Arc::clone(only.column(0))];
+    let twice = RecordBatch::try_new(schema, twice).unwrap();
+    write(&folder.path().join("twice.arrow"), &twice);
+    refused(
+        &["twice.arrow", "-o", "out/", "--column", "logits"],
+        "twice.arrow: has two columns `logits`; rename one, or choose others with --keep",
+    );
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    refused(&["empty", "-o", "out/"], "empty: no file in this folder ends in .parquet, .arrow,");
 }
 
 /// Null rows stay null, lengths may differ, and parts may be empty. A null inside a row is an error.
@@ -345,31 +417,38 @@ fn rows_that_are_null_or_ragged() {
     );
 }
 
-/// A full disk concerns all parts: what is done stays, and nothing is half-written.
+/// A full disk concerns all parts: what is done stays, nothing is half-written, and with room the rest is done.
 #[cfg(unix)]
 #[test]
 fn a_full_disk() {
-    let folder = tempfile::tempdir().unwrap();
-    let long: Vec<i64> = (0..200_000).collect();
-    write(&folder.path().join("in/a.arrow"), &table(&[1]));
-    write(&folder.path().join("in/b.arrow"), &table(&long));
-    let program = env!("CARGO_BIN_EXE_shafer");
-    // The limit of the shell on the size of files stands for the disk.
-    let script =
-        format!("trap '' XFSZ; ulimit -f 2000; exec {program} sparsify in -o out/ --threads 1");
-    let output = std::process::Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(text.starts_with("shafer: out/b.arrow: cannot write: "), "{text}");
-    assert!(
-        text.ends_with("1 of 2 parts are done, and the same command does the others\n"),
-        "{text}"
-    );
-    let left: Vec<_> =
-        fs::read_dir(folder.path().join("out")).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(left, ["a.arrow"]);
+    for ending in ["arrow", "arrows", "parquet"] {
+        let folder = tempfile::tempdir().unwrap();
+        let long: Vec<i64> = (0..200_000).collect();
+        let [a, b] = ["a", "b"].map(|name| format!("{name}.{ending}"));
+        write(&folder.path().join("in").join(&a), &table(&[1]));
+        write(&folder.path().join("in").join(&b), &table(&long));
+        let program = env!("CARGO_BIN_EXE_shafer");
+        // The limit of the shell on the size of files stands for the disk.
+        let script =
+            format!("trap '' XFSZ; ulimit -f 100; exec {program} sparsify in -o out/ --threads 1");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.starts_with(&format!("shafer: out/{b}: cannot write: ")), "{text}");
+        assert!(
+            text.ends_with("1 of 2 parts are done, and the same command does the others\n"),
+            "{text}"
+        );
+        let left = fs::read_dir(folder.path().join("out")).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [a.as_str()]);
+        let report = json(folder.path(), &["sparsify", "in", "-o", "out/", "--json"]);
+        let counts = (&report["finished_before"], &report["rows"]);
+        assert_eq!(counts, (&1.into(), &200_000.into()));
+        assert_eq!(fs::read_dir(folder.path().join("out")).unwrap().count(), 2);
+    }
 }

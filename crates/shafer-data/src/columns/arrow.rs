@@ -19,13 +19,17 @@ use arrow_schema::{ArrowError, SchemaRef};
 use lz4_flex::frame::FrameDecoder;
 
 use super::caught::caught;
-use super::{Batches, DAMAGED, column_label};
+use super::{Batches, DAMAGED, column_label, offsets};
 use crate::raw::{read_at, truncated};
 use crate::{Error, Result};
 
 pub(crate) const FILE_MAGIC: &[u8] = b"ARROW1";
 /// The continuation marker before every message of a stream.
 pub(crate) const STREAM_MAGIC: &[u8] = &[0xff; 4];
+
+/// The offset of the schema of a file, after its magic bytes, and that of writers who align it. That of a stream is 0.
+const SCHEMA: u64 = 8;
+const ALIGNED_SCHEMA: u64 = 64;
 
 /// The longest message: enough for a batch of a million columns.
 const LONGEST_MESSAGE: u64 = 1 << 28;
@@ -42,8 +46,8 @@ pub(super) struct Arrow {
     messages: Messages,
     pub(super) schema: SchemaRef,
     version: MetadataVersion,
-    /// The offsets of the dictionaries of a file. A stream has them between its batches.
-    dictionaries: Arc<[u64]>,
+    /// The dictionaries of a file. A stream has them between its batches.
+    dictionaries: Arc<[Entry]>,
     pub(super) rows: usize,
 }
 
@@ -67,11 +71,14 @@ impl Arrow {
         };
         let mut rows = Some(0);
         let mut later = this.messages.clone();
+        let mut end = later.at;
         while let Some(envelope) = later.next()? {
+            end = end.max(later.at);
             if let Some(batch) = envelope.message(label)?.header_as_record_batch() {
                 // A batch with a damaged length of 0 would be skipped, and its rows lost.
-                let nodes = batch.nodes().filter(|nodes| !nodes.is_empty());
-                if nodes.is_some_and(|nodes| nodes.get(0).length() != batch.length()) {
+                let column = batch.nodes().filter(|nodes| !nodes.is_empty());
+                let column = column.map(|nodes| nodes.get(0).length());
+                if column != Some(batch.length()) && !this.schema.fields().is_empty() {
                     return Err(damaged(label, "has a batch whose columns are not of one length"));
                 }
                 let more = usize::try_from(batch.length()).ok();
@@ -80,6 +87,12 @@ impl Arrow {
         }
         let many = || damaged(label, "claims more rows than there can be");
         this.rows = rows.ok_or_else(many)?;
+        // A directory with a damaged length would lose the last rows.
+        let last = if end > SCHEMA { [end; 2] } else { [SCHEMA, ALIGNED_SCHEMA] };
+        if this.messages.directory.is_some() && last.into_iter().any(|at| later.has_batch_from(at))
+        {
+            return Err(damaged(label, "has a batch that its directory lacks"));
+        }
         Ok(this)
     }
 
@@ -115,16 +128,16 @@ impl Arrow {
         let mut bytes = vec![0; size as usize];
         let end = length - 10 - size;
         read_at(&file, end, &mut bytes).map_err(io)?;
-        let footer = root_as_footer(&bytes).ok();
+        let footer = root_as_footer(&bytes).ok().filter(|footer| offsets::footer(*footer));
         let Some((footer, raw)) = footer.and_then(|footer| Some((footer, footer.schema()?))) else {
             return Err(damaged(label, "has a directory whose parts do not fit together"));
         };
         let (schema, version) = (schema(label, raw)?, footer.version());
-        // Offsets outside of the file are errors when they are read.
-        let start = |block: &Block| u64::try_from(block.offset()).unwrap_or(u64::MAX);
-        let dictionaries = footer.dictionaries().into_iter().flatten().map(start).collect();
-        let starts = footer.recordBatches().into_iter().flatten().map(start).collect();
-        let messages = Messages::file(label, file, end, starts);
+        let dictionaries = footer.dictionaries().into_iter().flatten().map(Entry::new).collect();
+        let batches = footer.recordBatches();
+        let batches = batches.ok_or_else(|| damaged(label, "has a directory without batches"))?;
+        let batches = batches.iter().map(Entry::new).collect();
+        let messages = Messages::file(label, file, end, batches);
         Ok(Self { messages, schema, version, dictionaries, rows: 0 })
     }
 
@@ -155,8 +168,8 @@ impl Arrow {
             decoder = decoder.with_projection(columns.to_vec());
         }
         if with_dictionaries {
-            let starts = Arc::clone(&self.dictionaries);
-            let mut messages = Messages { directory: Some((starts, 0)), ..self.messages.clone() };
+            let entries = Arc::clone(&self.dictionaries);
+            let mut messages = Messages { directory: Some((entries, 0)), ..self.messages.clone() };
             while let Some(envelope) = messages.next()? {
                 let (block, body) = envelope.read(&label, &messages.file)?;
                 caught(&label, || decoder.read_dictionary(&block, &body))?;
@@ -198,11 +211,32 @@ fn schema(label: &str, raw: RawSchema<'_>) -> Result<SchemaRef> {
             "write it on one that has the lowest byte first",
         ));
     }
+    if !offsets::schema(raw) {
+        return Err(damaged(label, "has a schema whose parts do not fit together"));
+    }
     caught(label, || Ok::<_, ArrowError>(Arc::new(fb_to_schema(raw))))
 }
 
 fn damaged(label: &str, problem: impl Into<String>) -> Error {
     Error::format(label, problem, DAMAGED)
+}
+
+/// What the directory of a file says of a message.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Errors if it is outside of the file when it is read.
+    offset: u64,
+    /// The length of the message, with its length before it and without its body.
+    length: usize,
+}
+
+impl Entry {
+    fn new(block: &Block) -> Self {
+        Self {
+            offset: u64::try_from(block.offset()).unwrap_or(u64::MAX),
+            length: usize::try_from(block.metaDataLength()).unwrap_or(0),
+        }
+    }
 }
 
 /// The remaining messages.
@@ -213,8 +247,8 @@ struct Messages {
     /// The offset of the next message, and the end of the messages.
     at: u64,
     end: u64,
-    /// The offsets of all messages, and the number read, if the file has a directory.
-    directory: Option<(Arc<[u64]>, usize)>,
+    /// The entries of all messages, and the number read, if the file has a directory.
+    directory: Option<(Arc<[Entry]>, usize)>,
 }
 
 /// A message with its length before it, and the place of its body.
@@ -233,20 +267,23 @@ impl Messages {
         Self { label: label.to_owned(), file: Arc::new(file), at: 0, end, directory: None }
     }
 
-    /// The messages of a file at these offsets, up to the directory.
-    fn file(label: &str, file: File, end: u64, starts: Arc<[u64]>) -> Self {
-        Self { directory: Some((starts, 0)), ..Self::stream(label, file, end) }
+    /// The messages of a file with this directory, which is at its end.
+    fn file(label: &str, file: File, end: u64, entries: Arc<[Entry]>) -> Self {
+        let directory = Some((entries, 0));
+        Self { at: SCHEMA, directory, ..Self::stream(label, file, end) }
     }
 
     fn next(&mut self) -> Result<Option<Envelope>> {
-        if let Some((starts, read)) = &mut self.directory {
-            let Some(&start) = starts.get(*read) else { return Ok(None) };
+        let mut expected = None;
+        if let Some((entries, read)) = &mut self.directory {
+            let Some(entry) = entries.get(*read) else { return Ok(None) };
             *read += 1;
-            self.at = start.min(self.end);
+            self.at = entry.offset.min(self.end);
+            expected = Some(entry.length);
         } else if self.at == self.end {
             return Ok(None);
         }
-        let first = self.directory.is_none() && self.at == 0;
+        let first = self.directory.is_none() && self.at <= ALIGNED_SCHEMA;
         // Before Arrow 0.15, the length had no prefix.
         let mut bytes = self.bytes(4)?;
         if bytes == STREAM_MAGIC {
@@ -268,6 +305,11 @@ impl Messages {
             }
         };
         bytes.extend(self.bytes(length)?);
+        // The body begins after the message, so that a damaged length would move all numbers.
+        if expected.is_some_and(|expected| expected != bytes.len()) {
+            let problem = "has a message of another length than its directory says";
+            return Err(damaged(&self.label, problem));
+        }
         let mut envelope = Envelope { bytes, prefix, body: self.at, length: 0 };
         let message = envelope.message(&self.label)?;
         let kind = message.header_type();
@@ -288,6 +330,19 @@ impl Messages {
         envelope.length = length;
         self.at += length;
         Ok(Some(envelope))
+    }
+
+    /// Whether there is a batch from an offset on, where a file with a directory has none. What else is there is not
+    /// read.
+    fn has_batch_from(&self, at: u64) -> bool {
+        let mut rest = Self { directory: None, at, ..self.clone() };
+        while let Ok(Some(envelope)) = rest.next() {
+            let message = envelope.message(&self.label);
+            if message.is_ok_and(|m| m.header_type() == MessageHeader::RecordBatch) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Reads the next `length` bytes.
@@ -312,8 +367,10 @@ impl Messages {
 
 impl Envelope {
     fn message(&self, label: &str) -> Result<Message<'_>> {
-        let message = root_as_message(&self.bytes[self.prefix..])
-            .map_err(|_| damaged(label, "has a message whose parts do not fit together"))?;
+        let message = root_as_message(&self.bytes[self.prefix..]).ok();
+        let message = message
+            .filter(|message| offsets::message(*message))
+            .ok_or_else(|| damaged(label, "has a message whose parts do not fit together"))?;
         if ![MetadataVersion::V4, MetadataVersion::V5].contains(&message.version()) {
             return Err(damaged(label, "is of a version of the format that is not known"));
         }

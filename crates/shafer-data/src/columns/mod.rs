@@ -6,6 +6,7 @@
 mod arrow;
 mod caught;
 mod lists;
+mod offsets;
 mod parquet;
 mod reader;
 mod table;

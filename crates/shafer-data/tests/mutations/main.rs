@@ -4,6 +4,8 @@
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
+#[path = "../copies/mod.rs"]
+mod copies;
 mod oracle;
 
 use std::fs;
@@ -18,8 +20,8 @@ use bytes::{Member, npy, zip};
 use oracle::Numbers;
 use shafer_data::{Dtype, Location, Values, create, load_head, open};
 
-/// The mutations per file, of 17 files. `SHAFER_MUTATIONS` overrides it.
-const MUTATIONS: usize = 200;
+/// The mutations per file, of 17 files. `SHAFER_MUTATIONS` overrides it, and `SHAFER_SEED` chooses others.
+const MUTATIONS: u64 = 200;
 
 /// More than any of these files needs, and far less than their headers can claim.
 const MOST_MEMORY: u64 = 400_000_000;
@@ -235,10 +237,27 @@ fn models() -> Vec<Case> {
     ]
 }
 
+/// A number in an environment variable.
+fn variable(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.map_or(default, |n| n.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
+/// Keeps a damaged file and the numbers that were read, for `tests/interop/mutations.py`, which reads it by pyarrow.
+fn keep(name: &str, bytes: &[u8], found: &Numbers) {
+    let Some(folder) = std::env::var_os("SHAFER_MUTATIONS_KEEP").map(PathBuf::from) else { return };
+    let numbers: Vec<u8> = found.values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let shape = &found.shape;
+    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape:?}, }}\n");
+    let header = header.replace('[', "(").replace(']', ",)");
+    fs::write(folder.join(name), bytes).unwrap();
+    fs::write(folder.join(format!("{name}.npy")), npy(header, &numbers)).unwrap();
+}
+
 /// Damages each file many times, and returns all failures.
 fn findings(cases: Vec<Case>) -> Vec<String> {
-    let asked = std::env::var("SHAFER_MUTATIONS").ok();
-    let count = asked.map_or(MUTATIONS, |n| n.parse().expect("SHAFER_MUTATIONS is a number"));
+    let count = variable("SHAFER_MUTATIONS", MUTATIONS);
+    let seed = variable("SHAFER_SEED", 0) << 40;
     let folder = tempfile::tempdir().unwrap();
     let mut findings = Vec::new();
     for case in cases {
@@ -259,7 +278,7 @@ fn findings(cases: Vec<Case>) -> Vec<String> {
         }
         let (mut accepted, mut changed) = (0, 0);
         for number in 0..count {
-            let mut random = Random((number as u64) << 8 | case.name.len() as u64);
+            let mut random = Random(seed | number << 8 | case.name.len() as u64);
             let bytes = random.damage(&case.bytes);
             let problem = match read(&bytes) {
                 Err(_) => "a panic",
@@ -270,6 +289,7 @@ fn findings(cases: Vec<Case>) -> Vec<String> {
                         continue;
                     }
                     changed += 1;
+                    keep(&format!("{number}-{}", case.name), &bytes, &found);
                     match case.oracle {
                         // Other readers panic on unsupported input.
                         Oracle::Reader(holds)
@@ -305,6 +325,42 @@ fn damaged_arrays() {
 #[test]
 fn damaged_models() {
     let findings = findings(models());
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+    check_memory();
+}
+
+/// Damaged tables with columns of many types: what is still read can be copied.
+#[test]
+fn damaged_tables() {
+    let count = variable("SHAFER_MUTATIONS", MUTATIONS);
+    let seed = variable("SHAFER_SEED", 0) << 40;
+    let folder = tempfile::tempdir().unwrap();
+    let mut findings = Vec::new();
+    for name in
+        ["pages.parquet", "polars.parquet", "polars.arrow", "duckdb.parquet", "spark.parquet"]
+    {
+        let good = fixture(&format!("tables/{name}"));
+        let (path, copy) = (folder.path().join(name), folder.path().join("copy"));
+        let read = |bytes: &[u8]| {
+            let (_, _) = (fs::remove_file(&path), fs::remove_file(&copy));
+            fs::write(&path, bytes).unwrap();
+            catch_unwind(|| copies::check(&path, &copy).map_err(text))
+        };
+        read(&good).unwrap().unwrap();
+        let mut accepted = 0;
+        for number in 0..count {
+            let mut random = Random(seed | number << 8 | name.len() as u64);
+            let bytes = random.damage(&good);
+            if let Ok(done) = read(&bytes) {
+                accepted += u64::from(done.is_ok());
+            } else {
+                let keep = std::env::temp_dir().join(format!("mutation-{number}-{name}"));
+                findings.push(format!("{name} {number}: {}", keep.display()));
+                fs::write(keep, &bytes).unwrap();
+            }
+        }
+        assert!(accepted > 0 && accepted < count, "{name}: {accepted} of {count}");
+    }
     assert!(findings.is_empty(), "{}", findings.join("\n"));
     check_memory();
 }

@@ -8,8 +8,10 @@ use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType};
 use half::{bf16, f16};
+use parquet::basic::Type as Physical;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::Field;
+use parquet::schema::types::Type;
 
 /// The numbers that were read: an array, or the head of a model.
 #[derive(Clone, Debug)]
@@ -181,11 +183,25 @@ fn field_number(field: &Field) -> Option<f64> {
     }
 }
 
+/// Whether a column has numbers or lists of these, and nothing else.
+fn is_of_numbers(column: &Type) -> bool {
+    if column.is_group() {
+        return column.get_fields().iter().all(|field| is_of_numbers(field));
+    }
+    let numbers = [Physical::FLOAT, Physical::DOUBLE, Physical::FIXED_LEN_BYTE_ARRAY];
+    numbers.contains(&column.get_physical_type())
+}
+
 pub(crate) fn parquet(bytes: &[u8], found: &Numbers) -> bool {
     let read = || -> Option<Vec<Vec<f64>>> {
         let reader = SerializedFileReader::new(bytes::Bytes::copy_from_slice(bytes)).ok()?;
+        // Other columns are not read, and may be damaged.
+        let schema = reader.metadata().file_metadata().schema();
+        let columns = schema.get_fields().iter().filter(|column| is_of_numbers(column));
+        let columns =
+            Type::group_type_builder(schema.name()).with_fields(columns.cloned().collect());
         let mut rows = Vec::new();
-        for row in reader.get_row_iter(None).ok()? {
+        for row in reader.get_row_iter(Some(columns.build().ok()?)).ok()? {
             let row = row.ok()?;
             let list = row.get_column_iter().find_map(|(_, field)| match field {
                 Field::ListInternal(list) => list.elements().iter().map(field_number).collect(),

@@ -1,6 +1,8 @@
 //! Parquet files, by the crate `parquet`: row group after row group, in batches of bounded size.
 
 mod delta;
+mod int96;
+mod levels;
 mod pages;
 mod schema;
 mod thrift;
@@ -9,7 +11,7 @@ use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::arrow_reader::RowGroups;
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
@@ -159,6 +161,22 @@ fn width(kind: &DataType) -> usize {
     }
 }
 
+/// Whether a column has times in nanoseconds. A writer of Arrow may have had a longer unit.
+fn has_nanoseconds(kind: &DataType) -> bool {
+    match kind {
+        DataType::Timestamp(unit, _) => *unit == TimeUnit::Nanosecond,
+        DataType::Struct(fields) => fields.iter().any(|field| has_nanoseconds(field.data_type())),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => has_nanoseconds(item.data_type()),
+        DataType::Dictionary(_, values) => has_nanoseconds(values),
+        _ => false,
+    }
+}
+
 /// The remaining row groups.
 pub(super) struct Groups {
     label: String,
@@ -265,7 +283,9 @@ impl RowGroups for OneGroup<'_> {
         let column = metadata.file_metadata().schema_descr().get_column_root_idx(leaf);
         let label = column_label(&source.label, fields.field(column).name());
         let chunk = metadata.row_group(self.at).column(leaf);
-        let pages = Pages::new(label, source, chunk, self.rows, budgets[leaf].clone());
+        let nanoseconds = has_nanoseconds(fields.field(column).data_type());
+        let budget = budgets[leaf].clone();
+        let pages = Pages::new(label, source, chunk, self.rows, nanoseconds, budget);
         Ok(Box::new(Chunk(Some(pages))))
     }
 

@@ -17,8 +17,9 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::delta;
+use super::levels::Most;
 use super::thrift::PageSize;
+use super::{delta, int96};
 use crate::columns::DAMAGED;
 use crate::raw::{read_at, truncated};
 use crate::{Error, Result};
@@ -132,8 +133,9 @@ pub(super) struct Pages {
     compression: Compression,
     /// The bytes of a value in a dictionary, at least.
     width: usize,
-    /// The kinds of levels in a page of version 1.
-    levels: usize,
+    most: Most,
+    /// Whether times of 96 bits are read as nanoseconds of 64.
+    int96: bool,
     budget: Budget,
     /// The rest of the chunk, from the next page on.
     at: u64,
@@ -149,6 +151,7 @@ impl Pages {
         source: &Arc<Source>,
         chunk: &ColumnChunkMetaData,
         rows: usize,
+        nanoseconds: bool,
         budget: Budget,
     ) -> Read1<Self> {
         let format = |problem, hint| Err(source.ours(Error::format(&label, problem, hint)));
@@ -173,8 +176,11 @@ impl Pages {
             _ => 4,
         };
         let column = chunk.column_descr();
-        let levels =
-            usize::from(column.max_rep_level() > 0) + usize::from(column.max_def_level() > 0);
+        let level = |level: i16| u16::try_from(level).unwrap_or(0);
+        let most = Most {
+            repetition: level(column.max_rep_level()),
+            definition: level(column.max_def_level()),
+        };
         let inner = SerializedPageReader::new(Arc::clone(source), chunk, rows, None)?;
         Ok(Self {
             label,
@@ -182,7 +188,8 @@ impl Pages {
             inner,
             compression: chunk.compression(),
             width,
-            levels,
+            most,
+            int96: nanoseconds && chunk.column_type() == Type::INT96,
             budget,
             at: start,
             end,
@@ -282,26 +289,26 @@ impl Pages {
             })
     }
 
-    /// Whether a page of delta-encoded texts claims more of them than it has values.
-    fn claims_more(&self, page: &Page) -> bool {
+    /// Checks levels and values of a page before they are decoded.
+    fn check_values(&self, page: &Page) -> Result<()> {
+        let problem = |problem, hint| Error::format(&self.label, problem, hint);
+        let start = self.most.check(page).map_err(|what| problem(what, DAMAGED))?;
+        let bytes = page.buffer().get(start..).unwrap_or_default();
+        let plain =
+            matches!(page, Page::DictionaryPage { .. }) || page.encoding() == Encoding::PLAIN;
+        if self.int96 && plain && int96::overflows(bytes) {
+            let hint = "write them as microseconds of 64 bits";
+            return Err(problem("has times before 1678 or after 2261 in 96 bits", hint));
+        }
         let sequences = match page.encoding() {
             Encoding::DELTA_LENGTH_BYTE_ARRAY => 1,
             Encoding::DELTA_BYTE_ARRAY => 2,
-            _ => return false,
+            _ => return Ok(()),
         };
-        let bytes = page.buffer();
-        let levels = match page {
-            Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
-                *def_levels_byte_len as usize + *rep_levels_byte_len as usize
-            }
-            // Each kind of levels has its length before it.
-            _ => (0..self.levels).fold(0, |at, _| {
-                let length = bytes.get(at..).and_then(|rest| rest.first_chunk());
-                at.saturating_add(4 + length.map_or(0, |n| u32::from_le_bytes(*n) as usize))
-            }),
-        };
-        let values = page.num_values() as usize;
-        bytes.get(levels..).is_some_and(|bytes| delta::claims_more(bytes, sequences, values))
+        if delta::claims_more(bytes, sequences, page.num_values() as usize) {
+            return Err(problem("has a page of texts with more lengths than values", DAMAGED));
+        }
+        Ok(())
     }
 
     /// Goes past the page that was checked.
@@ -328,9 +335,8 @@ impl PageReader for Pages {
         self.check().map_err(|error| self.source.ours(error))?;
         self.pass();
         let page = self.inner.get_next_page()?;
-        if page.as_ref().is_some_and(|page| self.claims_more(page)) {
-            let problem = "has a page of texts with more lengths than values";
-            return Err(self.source.ours(Error::format(&self.label, problem, DAMAGED)));
+        if let Some(page) = &page {
+            self.check_values(page).map_err(|error| self.source.ours(error))?;
         }
         Ok(page)
     }
