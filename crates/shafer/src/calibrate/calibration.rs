@@ -24,9 +24,12 @@ pub enum Strata {
     All,
     /// Each group of rows has one.
     Group,
-    /// Each class has one; this gives sets of classes only.
+    /// Each class has one: a row keeps the classes whose scores are at most their own thresholds, with
+    /// the ratios of softmax. The guarantee then holds for the rows of each class.
     Class,
 }
+
+const SETS_ONLY: &str = "this score gives sets of classes, not distributions";
 
 /// The threshold of a stratum.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -149,8 +152,7 @@ impl Calibration {
             Strata::All => 0,
             Strata::Group => group.ok_or(Error::Empty { what: "groups" })?,
             Strata::Class => {
-                let problem = "classes with thresholds of their own give sets, not distributions";
-                return self.refuse(problem);
+                return self.refuse("each class has a threshold of its own, and rows have none");
             }
         };
         let found = self.thresholds.get(&stratum).map(|threshold| threshold.value);
@@ -173,7 +175,7 @@ impl Calibration {
     fn method_of(&self, row: usize, group: Option<u32>) -> Result<(Method, f64)> {
         match self.score.method(self.threshold_of(row, group)?)? {
             Some(method) => Ok(method),
-            None => self.refuse("this score gives sets of classes, not distributions"),
+            None => self.refuse(SETS_ONLY),
         }
     }
 
@@ -208,7 +210,7 @@ impl Calibration {
         };
         let mut counts = RowCounts::default();
         for part in parts {
-            let rows = part.gather(logits);
+            let rows = self.gather(&part, logits)?;
             let batch = part.logits(&rows, logits)?;
             let mut p = vec![E::Compute::default(); rows.len()];
             let found = part.method.dense_into(&batch, threads, &mut p);
@@ -252,7 +254,7 @@ impl Calibration {
         let mut found = Vec::new();
         let mut places = vec![(0, 0); logits.row_count()];
         for (number, part) in parts.iter().enumerate() {
-            let gathered = part.gather(logits);
+            let gathered = self.gather(part, logits)?;
             let batch = part.logits(&gathered, logits)?;
             let mut kept = CsrRows::new();
             let found_counts = part.method.csr_into(&batch, threads, &mut kept);
@@ -306,9 +308,9 @@ impl Calibration {
                 Some(self.threshold_of(row, groups.map(|groups| groups[row]))?)
             };
             let keeps = |&class: &u32| {
-                let own = || self.thresholds.get(&class).map_or(f64::INFINITY, |t| t.value);
                 let k = class as usize;
-                z[k] > f64::NEG_INFINITY && scores[k] <= all.unwrap_or_else(own)
+                let threshold = all.unwrap_or_else(|| self.threshold_of_class(k));
+                z[k] > f64::NEG_INFINITY && scores[k] <= threshold
             };
             sets.push((0..self.classes as u32).filter(keeps).collect());
         }
@@ -323,6 +325,29 @@ impl Calibration {
         Ok(())
     }
 
+    /// The logits of a part, with `-inf` for the classes that thresholds of their own drop.
+    fn gather<E: Element>(&self, part: &Part, logits: &Logits<'_, E>) -> Result<Vec<E::Compute>> {
+        let mut gathered = part.gather(logits);
+        if self.by == Strata::Class {
+            let mut buffers = (Vec::new(), Vec::new());
+            for (&row, kept) in part.rows.iter().zip(gathered.chunks_exact_mut(self.classes)) {
+                let scores = self.score.of_all(checked_row(logits, row, &mut buffers)?, 1.0);
+                let best =
+                    (0..self.classes).reduce(|best, k| if kept[k] > kept[best] { k } else { best });
+                for (k, logit) in kept.iter_mut().enumerate() {
+                    if scores[k] > self.threshold_of_class(k) && Some(k) != best {
+                        *logit = Element::from_f64(f64::NEG_INFINITY);
+                    }
+                }
+            }
+        }
+        Ok(gathered)
+    }
+
+    fn threshold_of_class(&self, class: usize) -> f64 {
+        self.thresholds.get(&(class as u32)).map_or(f64::INFINITY, |threshold| threshold.value)
+    }
+
     /// The rows of each group with their methods; `None` if all have the same.
     fn parts<E: Element>(
         &self,
@@ -330,8 +355,22 @@ impl Calibration {
         groups: Option<&[u32]>,
     ) -> Result<Option<Vec<Part>>> {
         self.check(logits, groups)?;
-        if self.by != Strata::Group {
-            return Ok(None);
+        match self.by {
+            Strata::All => return Ok(None),
+            Strata::Group => {}
+            Strata::Class => {
+                let problem = match self.score {
+                    Score::Aps | Score::Raps { .. } => SETS_ONLY,
+                    Score::Sparsemax | Score::Entmax { .. } => {
+                        "the threshold is the temperature of a row, so a class cannot have its own"
+                    }
+                    _ => {
+                        let (rows, method) = ((0..logits.row_count()).collect(), Method::SOFTMAX);
+                        return Ok(Some(vec![Part { rows, method, temperature: 1.0 }]));
+                    }
+                };
+                return self.refuse(problem);
+            }
         }
         let groups = groups.ok_or(Error::Empty { what: "groups" })?;
         let mut rows: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -349,7 +388,7 @@ impl Calibration {
     }
 }
 
-/// Rows with the same threshold.
+/// Rows with the same method.
 struct Part {
     rows: Vec<usize>,
     method: Method,
