@@ -13,6 +13,7 @@ mod array;
 mod arrow;
 mod belief;
 mod calibrate;
+mod capsule;
 mod data;
 mod distance;
 mod error;
