@@ -282,7 +282,7 @@ fn columns_of_the_table() {
     let kept = of_table(&["sparsify"], &calibrated);
     let audit = of_table(&["audit"], &[&label[..], &calibrated].concat());
     assert_eq!(audit["methods"][1]["all"]["kept_mean"], kept["kept"]["mean"]);
-    let absent = [&["sparsify"], &table[..], &calibrated, &["--row-group", "absent"]].concat();
+    let absent = [&["sparsify"][..], &table[..], &calibrated, &["--row-group", "absent"]].concat();
     assert!(complaint(folder, &absent).contains("absent"));
     let neither = shafer(folder, &["audit", "logits.npy"]);
     assert_eq!(neither.status.code(), Some(2));
