@@ -457,7 +457,7 @@ pub(crate) fn count_misses(
     let calibration = how.cast::<Calibration>().ok().map(Bound::get);
     let method = match calibration {
         Some(_) => None,
-        None => Some(self::method(how.extract()?)?),
+        None => Some(method(how.extract()?)?),
     };
     let mut audit = Audit::default();
     compute(py, array.view.size(), threads, || {
