@@ -441,6 +441,9 @@ fn weighted(
 /// Rows and those of them whose true class was dropped.
 type Counts = (u64, u64);
 
+/// Counts of groups or of support sizes.
+type CountsOf = BTreeMap<u32, Counts>;
+
 /// Counts of a method or a calibration: all rows, by group, by support size.
 #[pyfunction]
 pub(crate) fn count_misses(
@@ -451,7 +454,7 @@ pub(crate) fn count_misses(
     how: &Bound<'_, PyAny>,
     temperature: f64,
     threads: Option<usize>,
-) -> PyResult<(Counts, BTreeMap<u32, Counts>, BTreeMap<u32, Counts>)> {
+) -> PyResult<(Counts, CountsOf, CountsOf)> {
     let (array, known) = (rows_of(logits)?, Known::new(&labels, groups.as_ref())?);
     let threads = self::threads(threads)?;
     let calibration = how.cast::<Calibration>().ok().map(Bound::get);
