@@ -1,6 +1,6 @@
 //! NumPy arrays as slices, in any memory order, and the arrays of results.
 //!
-//! All `unsafe` code of the package is in this file. It relies on the invariants of a NumPy array: `data`, `shape` and
+//! All `unsafe` code of the package is in this file and in `capsule.rs`. It relies on the invariants of a NumPy array: `data`, `shape` and
 //! `strides` describe elements inside of one allocation, which lives as long as the array, or its base, is referenced.
 //! NumPy itself does not protect elements against being written by another thread while they are read; neither does
 //! this module: the result is then unspecified, as that of `numpy.add` would be.

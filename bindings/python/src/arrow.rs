@@ -1,5 +1,6 @@
 //! Arrow columns of lists, by the C data interface.
 
+use std::slice;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -9,11 +10,10 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use pyo3_arrow::input::AnyArray;
-use pyo3_arrow::{PyArray, PyChunkedArray, PyTable};
 use shafer::{Method, Threads};
 use shafer_arrow::{LogitLists, split};
 
+use crate::capsule::{ArrowArray, ArrowTable, Imported};
 use crate::error::OrRaise;
 use crate::threads::{compute, threads};
 use crate::transforms::method;
@@ -35,9 +35,7 @@ struct Column {
 }
 
 impl Column {
-    fn new(object: AnyArray) -> PyResult<Self> {
-        let single = matches!(object, AnyArray::Array(_));
-        let (chunks, field) = object.into_chunked_array()?.into_inner();
+    fn new(Imported { chunks, field, single }: Imported) -> PyResult<Self> {
         let DataType::Struct(fields) = field.data_type() else {
             LogitLists::check_type(field.data_type()).or_raise()?;
             let kind = if single { Kind::Array } else { Kind::Chunks };
@@ -70,26 +68,30 @@ fn give<'py>(
     types: &[DataType],
 ) -> PyResult<Bound<'py, PyAny>> {
     let field = |name: &str, of: &DataType| Arc::new(Field::new(name, of.clone(), true));
-    if let Kind::Table(_) = kind {
+    let table = |names: &[String], types: &[DataType], columns: &[Vec<ArrayRef>]| {
         let fields: Fields = names.iter().zip(types).map(|(name, of)| field(name, of)).collect();
         let schema = Arc::new(Schema::new(fields));
-        let count = columns.first().map_or(0, Vec::len);
         let batch = |chunk: usize| {
             let columns = columns.iter().map(|column| Arc::clone(&column[chunk]));
             RecordBatch::try_new(Arc::clone(&schema), columns.collect())
         };
+        let count = columns.first().map_or(0, Vec::len);
         let batches = (0..count).map(batch).collect::<Result<_, _>>();
         let batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        return PyTable::try_new(batches, schema)?.into_bound_py_any(py);
+        ArrowTable { schema: Arc::clone(&schema), batches }.into_bound_py_any(py)
+    };
+    if let Kind::Table(_) = kind {
+        return table(names, types, &columns);
     }
     let mut objects = Vec::new();
-    for (column, of) in columns.into_iter().zip(types) {
-        let field = field("", of);
+    for ((name, of), column) in names.iter().zip(types).zip(columns) {
         objects.push(match (kind, column.as_slice()) {
             (Kind::Array, [array]) => {
-                PyArray::new(Arc::clone(array), field).into_bound_py_any(py)?
+                let (array, field) = (Arc::clone(array), field(name, of));
+                ArrowArray { array, field }.into_bound_py_any(py)?
             }
-            _ => PyChunkedArray::try_new(column, field)?.into_bound_py_any(py)?,
+            // The chunks are those of the only column of a table.
+            _ => table(slice::from_ref(name), slice::from_ref(of), &[column])?,
         });
     }
     match objects.as_slice() {
@@ -102,7 +104,7 @@ fn give<'py>(
 #[pyfunction]
 pub(crate) fn sparsify_arrow<'py>(
     py: Python<'py>,
-    column: AnyArray,
+    column: Imported,
     method: &str,
     temperature: f64,
     sparse: bool,
@@ -179,7 +181,7 @@ impl Run {
 
 /// Where the values of a column are in memory, chunk by chunk: for tests that nothing is copied on the way in.
 #[pyfunction]
-pub(crate) fn arrow_addresses(column: AnyArray) -> PyResult<Vec<usize>> {
+pub(crate) fn arrow_addresses(column: Imported) -> PyResult<Vec<usize>> {
     let Column { chunks, .. } = Column::new(column)?;
     let address = |chunk: &ArrayRef| {
         let values = match chunk.data_type() {

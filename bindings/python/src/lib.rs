@@ -12,6 +12,8 @@
 mod array;
 mod arrow;
 mod belief;
+mod calibrate;
+mod capsule;
 mod data;
 mod distance;
 mod error;
@@ -35,6 +37,10 @@ mod core {
     use crate::{
         arrow::{arrow_addresses, sparsify_arrow},
         belief::Belief,
+        calibrate::{
+            Calibration, calibrate, class_scores, count_misses, exact_interval, label_scores,
+            ln_capital, needed, p_values, risk_column, weighted_p_values, weighted_thresholds,
+        },
         data::{ArrayReader, open},
         distance::{
             bhattacharyya, jensen_shannon, target_distribution, total_variation, wasserstein_1,

@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
-use shafer::{CsrRows, Logits, Method, Threads};
+use shafer::{CsrRows, Logits, Method, RowCounts, Threads};
 
 use crate::array::{Array, Output, Typed, View, booleans, typed};
 use crate::error::OrRaise;
@@ -101,54 +101,92 @@ impl Batch<'_> {
 
     /// Compressed rows as SciPy has them.
     fn sparse<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.view.dtype {
-            crate::array::Dtype::F64 => self.csr::<f64, f64>(py, |values| values),
-            crate::array::Dtype::F32 => self.csr::<f32, f32>(py, |values| values),
-            // SciPy has no numbers of 16 bits.
-            crate::array::Dtype::F16 => {
-                self.csr(py, |values: Vec<half::f16>| values.into_iter().map(f32::from).collect())
-            }
-            crate::array::Dtype::Bf16 => {
-                self.csr(py, |values: Vec<half::bf16>| values.into_iter().map(f32::from).collect())
+        typed!(self.view.dtype, E => {
+            let parts = compute(py, self.view.size(), self.threads, || {
+                let logits = self.logits::<E>().or_raise()?;
+                csr_parts(&logits, |rows| self.method.csr_into(&logits, self.threads, rows))
+            })?;
+            csr_object(py, parts)
+        })
+    }
+}
+
+/// The numbers that SciPy has for values of a type: it has none of 16 bits.
+pub(crate) trait Packed: Typed {
+    type Number: numpy::Element;
+    fn pack(values: Vec<Self>) -> Vec<Self::Number>;
+}
+
+macro_rules! packed {
+    ($($type:ty => $number:ty, $pack:expr;)*) => {$(
+        impl Packed for $type {
+            type Number = $number;
+            fn pack(values: Vec<Self>) -> Vec<$number> {
+                let pack: fn(Vec<Self>) -> Vec<$number> = $pack;
+                pack(values)
             }
         }
-    }
+    )*};
+}
 
-    fn csr<'py, E: Typed, V: numpy::Element>(
-        &self,
-        py: Python<'py>,
-        values: impl Fn(Vec<E>) -> Vec<V> + Send + Sync,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        static CSR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let (rows, classes, small, indices, values) =
-            compute(py, self.view.size(), self.threads, || {
-                let logits = self.logits::<E>().or_raise()?;
-                if i32::try_from(logits.classes()).is_err() {
-                    let message = "sparse rows have at most 2147483647 classes";
-                    return Err(PyValueError::new_err(message));
-                }
-                check_memory::<i64>(logits.row_count())?;
-                let mut rows = CsrRows::new();
-                self.method.csr_into(&logits, self.threads, &mut rows).or_raise()?;
-                let (count, classes, small) = (rows.rows(), rows.classes(), rows.indptr_i32());
-                let (pointers, indices, kept) = rows.into_parts();
-                let small = small.ok_or(pointers);
-                // Each is less than the number of classes, which is an i32.
-                let indices: Vec<i32> = bytemuck::allocation::cast_vec(indices);
-                Ok((count, classes, small, indices, values(kept)))
-            })?;
-        let values = PyArray1::from_vec(py, values);
-        // Both of one type: SciPy would copy the other.
-        let (indices, pointers) = match small {
-            Ok(small) => (indices.into_pyarray(py).into_any(), small.into_pyarray(py).into_any()),
-            Err(pointers) => {
-                let indices = indices.into_iter().map(i64::from).collect::<Vec<_>>();
-                (indices.into_pyarray(py).into_any(), pointers.into_pyarray(py).into_any())
-            }
-        };
-        let csr = CSR.import(py, "shafer._convert", "csr_array")?;
-        csr.call1((values, indices, pointers, rows, classes))
+packed! {
+    f64 => f64, |values| values;
+    f32 => f32, |values| values;
+    half::f16 => f32, |values| values.into_iter().map(f32::from).collect();
+    half::bf16 => f32, |values| values.into_iter().map(f32::from).collect();
+}
+
+/// Compressed rows, without objects of the interpreter.
+pub(crate) struct CsrParts<V> {
+    rows: usize,
+    classes: usize,
+    /// Of 32 bits if they fit.
+    pointers: Result<Vec<i32>, Vec<i64>>,
+    indices: Vec<i32>,
+    values: Vec<V>,
+}
+
+/// The compressed rows that `fill` makes of these logits.
+pub(crate) fn csr_parts<E: Packed>(
+    logits: &Logits<'_, E>,
+    fill: impl FnOnce(&mut CsrRows<E>) -> shafer::Result<RowCounts>,
+) -> PyResult<CsrParts<E::Number>> {
+    if i32::try_from(logits.classes()).is_err() {
+        let message = "sparse rows have at most 2147483647 classes";
+        return Err(PyValueError::new_err(message));
     }
+    check_memory::<i64>(logits.row_count())?;
+    let mut rows = CsrRows::new();
+    fill(&mut rows).or_raise()?;
+    let (count, classes, small) = (rows.rows(), rows.classes(), rows.indptr_i32());
+    let (pointers, indices, values) = rows.into_parts();
+    Ok(CsrParts {
+        rows: count,
+        classes,
+        pointers: small.ok_or(pointers),
+        // Each is less than the number of classes, which is an i32.
+        indices: bytemuck::allocation::cast_vec(indices),
+        values: E::pack(values),
+    })
+}
+
+pub(crate) fn csr_object<V: numpy::Element>(
+    py: Python<'_>,
+    parts: CsrParts<V>,
+) -> PyResult<Bound<'_, PyAny>> {
+    static CSR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let CsrParts { rows, classes, pointers, indices, values } = parts;
+    let values = PyArray1::from_vec(py, values);
+    // Both of one type: SciPy would copy the other.
+    let (indices, pointers) = match pointers {
+        Ok(small) => (indices.into_pyarray(py).into_any(), small.into_pyarray(py).into_any()),
+        Err(pointers) => {
+            let indices = indices.into_iter().map(i64::from).collect::<Vec<_>>();
+            (indices.into_pyarray(py).into_any(), pointers.into_pyarray(py).into_any())
+        }
+    };
+    let csr = CSR.import(py, "shafer._convert", "csr_array")?;
+    csr.call1((values, indices, pointers, rows, classes))
 }
 
 /// An error if the output cannot be allocated: strides of 0 can describe more rows than memory holds.
@@ -196,7 +234,7 @@ fn transform<'py>(
 }
 
 /// The memory of an array that has just been made.
-fn fresh(array: Array<'_>) -> PyResult<Output> {
+pub(crate) fn fresh(array: Array<'_>) -> PyResult<Output> {
     Output::new(array, &[]).ok_or_else(|| PyValueError::new_err("NumPy made a read-only array"))
 }
 

@@ -16,7 +16,7 @@ import shafer
 from shafer import _core
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-MODULES = ["shafer", "shafer.distance", "shafer._sample"]
+MODULES = ["shafer", "shafer.distance", "shafer._calibrate", "shafer._sample"]
 
 
 def documented(module):

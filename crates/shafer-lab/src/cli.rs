@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use shafer::calibrate::Score;
 use shafer_data::{BiasChoice, Delimiter, HeadRequest, Location, Orientation, TableOptions};
 
@@ -157,6 +157,37 @@ pub(crate) struct Grouping {
     pub(crate) groups: Vec<usize>,
 }
 
+/// The true class of each row.
+#[derive(Args, Debug)]
+pub(crate) struct TrueClasses {
+    /// The true class of each row, counted from 0: integers in .npy, .npz, .safetensors or text
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) labels: Option<OsString>,
+
+    /// The same in a column of the table that the logits are from
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["labels", "head"])]
+    pub(crate) label: Option<String>,
+}
+
+/// The group of each row.
+#[derive(Args, Debug)]
+pub(crate) struct RowGroups {
+    /// The group of each row, for thresholds and counts by group: whole numbers in a file as for --labels
+    #[arg(long, value_name = "FILE")]
+    pub(crate) row_groups: Option<OsString>,
+
+    /// The same in a column of the table that the logits are from
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["row_groups", "head"])]
+    pub(crate) row_group: Option<String>,
+}
+
+/// What has a threshold, or a count, of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    Class,
+    Group,
+}
+
 impl Input {
     /// All inputs; `None` stands for standard input.
     pub(crate) fn sources(&self) -> impl Iterator<Item = Option<PathBuf>> {
@@ -236,9 +267,8 @@ pub(crate) struct Sparsify {
     )]
     pub(crate) calibration: Option<PathBuf>,
 
-    /// With a calibration by group: the group of each row, as for `shafer calibrate`
-    #[arg(long, value_name = "FILE", requires = "calibration")]
-    pub(crate) row_groups: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) row_groups: RowGroups,
 
     #[command(flatten)]
     pub(crate) method: MethodArgs,
@@ -315,13 +345,8 @@ pub(crate) struct Compare {
     #[arg(short, long, value_name = "METHODS", value_delimiter = ',')]
     pub(crate) methods: Vec<Choice>,
 
-    /// The true class of each row, counted from 0: integers in .npy, .npz, .safetensors or text
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) labels: Option<OsString>,
-
-    /// The same in a column of the table that the logits are from
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["labels", "head"])]
-    pub(crate) label: Option<String>,
+    #[command(flatten)]
+    pub(crate) truth: TrueClasses,
 
     /// A text file with the names of the classes for the page, one per line
     #[arg(long, value_name = "FILE", requires = "html")]
@@ -343,14 +368,16 @@ Examples:
   shafer calibrate logits.npy --labels y.npy --miss 0.05 --confidence 0.9 -o calibration.json
   shafer calibrate logits.npy --labels y.npy --miss 0.1 --score entmax:alpha=1.5 -o calibration.json
   shafer calibrate logits.npy --labels y.npy --miss 0.1 --row-groups scene.npy -o calibration.json
-  shafer sparsify others.npy --calibration calibration.json -o sparse.npz")]
+  shafer calibrate logits.npy --labels y.npy --miss 0.1 --by class -o calibration.json
+  shafer calibrate table.parquet:logits --label y --row-group scene --miss 0.1 -o calibration.json
+  shafer sparsify others.npy --calibration calibration.json -o sparse.npz",
+    group(ArgGroup::new("true_classes").args(["labels", "label"]).required(true)))]
 pub(crate) struct Calibrate {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// The true class of each row, counted from 0: integers in .npy, .npz, .safetensors or text
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) labels: OsString,
+    #[command(flatten)]
+    pub(crate) truth: TrueClasses,
 
     /// The probability of dropping the true class that is allowed
     #[arg(long, value_name = "SHARE")]
@@ -365,9 +392,13 @@ pub(crate) struct Calibrate {
     #[arg(short, long, value_name = "SCORE", default_value = "evidential")]
     pub(crate) score: Score,
 
-    /// A threshold for each group of rows: the number of the group of each row, in a file as for --labels
-    #[arg(long, value_name = "FILE")]
-    pub(crate) row_groups: Option<OsString>,
+    /// A threshold for each true class, or each group of rows, so that the guarantee holds for each of them; needs
+    /// as many rows of each [default: one threshold, or by group if there are groups]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<By>,
+
+    #[command(flatten)]
+    pub(crate) row_groups: RowGroups,
 
     /// Accept too few rows: the threshold then keeps every class
     #[arg(long)]
@@ -385,21 +416,23 @@ pub(crate) struct Calibrate {
 /// Count how often methods drop the true class
 ///
 /// The share of rows whose true class is dropped, with exact (Clopper-Pearson) intervals: in all rows, by the number of
-/// kept classes, and by group.
+/// kept classes, and by group or true class.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   shafer audit logits.npy --labels y.npy
   shafer audit logits.npy --labels y.npy --methods evidential,entmax,min-p:p=0.01
   shafer audit logits.npy --labels y.npy --calibration calibration.json --row-groups scene.npy
-  shafer audit logits.npy --labels y.npy --plot sizes.svg")]
+  shafer audit logits.npy --labels y.npy --by class
+  shafer audit 'parts/*.parquet' --columns logits --label y --row-group scene
+  shafer audit logits.npy --labels y.npy --plot sizes.svg",
+    group(ArgGroup::new("true_classes").args(["labels", "label"]).required(true)))]
 pub(crate) struct Audit {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// The true class of each row, counted from 0: integers in .npy, .npz, .safetensors or text
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) labels: OsString,
+    #[command(flatten)]
+    pub(crate) truth: TrueClasses,
 
     /// The methods, as for `shafer compare`
     #[arg(
@@ -415,9 +448,12 @@ pub(crate) struct Audit {
     #[arg(long, value_name = "FILE")]
     pub(crate) calibration: Option<PathBuf>,
 
-    /// Also count by group: the number of the group of each row, in a file as for --labels
-    #[arg(long, value_name = "FILE")]
-    pub(crate) row_groups: Option<OsString>,
+    /// Also count by true class, or by group [default: by group if there are groups]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<By>,
+
+    #[command(flatten)]
+    pub(crate) row_groups: RowGroups,
 
     /// The confidence of the intervals
     #[arg(long, value_name = "SHARE", default_value_t = 0.95)]

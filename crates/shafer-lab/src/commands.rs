@@ -16,7 +16,8 @@ use shafer_data::{
 };
 
 use crate::cli::{
-    Audit, Calibrate, Cli, Command, Compare, Explain, Heads, Input, Predict, Reproduce, Sparsify,
+    Audit, Calibrate, Cli, Command, Compare, Explain, Heads, Input, Predict, Reproduce, RowGroups,
+    Sparsify, TrueClasses,
 };
 use crate::columns::Taken;
 use crate::explain::Explainer;
@@ -134,17 +135,21 @@ fn run_sparsify(cli: &Cli, arguments: &Sparsify) -> Result<()> {
         return run_sparsify_table(cli, logits, arguments);
     }
     let calibration = arguments.calibration.as_deref().map(calibrate::read).transpose()?;
+    let RowGroups { row_groups, row_group } = &arguments.row_groups;
+    let has_groups = row_groups.is_some() || row_group.is_some();
     let method = match calibration {
         Some(calibration) => {
-            let groups = open_groups(arguments.row_groups.as_deref())?;
+            let groups = groups_of(&arguments.input, &arguments.row_groups)?;
             Transform::calibrated(calibration, groups)?
+        }
+        None if has_groups => {
+            bail!("--row-groups and --row-group are for a calibration by group; give --calibration")
         }
         None => Transform::Method(arguments.method.method()?, arguments.method.temperature),
     };
     let output = arguments.output.as_deref();
-    let groups = arguments.row_groups.as_ref().map(Location::parse);
-    let others =
-        [arguments.calibration.as_deref(), groups.as_ref().and_then(|g| g.path.as_deref())];
+    let groups = path_of(arguments.row_groups.row_groups.as_deref());
+    let others = [arguments.calibration.as_deref(), groups.as_deref()];
     check_output(&arguments.input, &others, output, output::Kind::Rows, arguments.force)?;
     let rows = open(&arguments.input, &arguments.grouping.groups)?;
     let taken = Taken::of(&rows);
@@ -186,7 +191,8 @@ fn run_sparsify_table(cli: &Cli, logits: &OsStr, arguments: &Sparsify) -> Result
         (input.delimiter.is_some(), "--delimiter"),
         (!grouping.groups.is_empty(), "--groups"),
         (arguments.calibration.is_some(), "--calibration"),
-        (arguments.row_groups.is_some(), "--row-groups"),
+        (arguments.row_groups.row_groups.is_some(), "--row-groups"),
+        (arguments.row_groups.row_group.is_some(), "--row-group"),
     ] {
         if given {
             bail!("{name} is not for tables with all their columns; leave it out");
@@ -283,8 +289,8 @@ fn run_explain(cli: &Cli, arguments: &Explain) -> Result<()> {
 
 fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let names = arguments.class_names.as_deref();
-    let labels = arguments.labels.as_ref().map(Location::parse);
-    let others = [names, labels.as_ref().and_then(|labels| labels.path.as_deref())];
+    let labels = path_of(arguments.truth.labels.as_deref());
+    let others = [names, labels.as_deref()];
     let html = arguments.html.as_deref();
     check_output(&arguments.input, &others, html, output::Kind::Page, arguments.force)?;
     let names = read_class_names(names)?;
@@ -292,11 +298,7 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
     let (classes, taken) = (rows.shape().classes, Taken::of(&rows));
     check_class_names(&names, classes)?;
     compare::check_memory(&rows).map_err(|error| about(error, &arguments.input))?;
-    let labels = match (&arguments.labels, &arguments.label) {
-        (Some(labels), _) => Some(Labels::open(labels, Kind::Label)?),
-        (None, Some(column)) => Some(Labels::of_parts(&files(&arguments.input)?, column)?),
-        (None, None) => None,
-    };
+    let labels = true_classes(&arguments.input, &arguments.truth)?;
     interrupt::hold();
     // Created before the work, so that an unwritable path fails at once.
     let page = arguments.html.as_deref().map(AtomicFile::create).transpose()?;
@@ -328,9 +330,10 @@ fn run_compare(cli: &Cli, arguments: &Compare) -> Result<()> {
 }
 
 fn run_calibrate(cli: &Cli, arguments: &Calibrate) -> Result<()> {
-    let labels = Location::parse(&arguments.labels);
-    let groups = arguments.row_groups.as_ref().map(Location::parse);
-    let others = [labels.path.as_deref(), groups.as_ref().and_then(|g| g.path.as_deref())];
+    let TrueClasses { labels, .. } = &arguments.truth;
+    let groups = arguments.row_groups.row_groups.as_deref();
+    let [labels, groups] = [labels.as_deref(), groups].map(path_of);
+    let others = [labels.as_deref(), groups.as_deref()];
     let (output, kind) = (arguments.output.as_deref(), output::Kind::Calibration);
     check_output(&arguments.input, &others, output, kind, arguments.force)?;
     let rows = open(&arguments.input, &[])?;
@@ -341,8 +344,9 @@ fn run_calibrate(cli: &Cli, arguments: &Calibrate) -> Result<()> {
         score: arguments.score,
         miss: arguments.miss,
         confidence: arguments.confidence,
-        labels: Labels::open(&arguments.labels, Kind::Label)?,
-        groups: open_groups(arguments.row_groups.as_deref())?,
+        labels: required(true_classes(&arguments.input, &arguments.truth)?)?,
+        by: arguments.by,
+        groups: groups_of(&arguments.input, &arguments.row_groups)?,
         keep_all: arguments.keep_all,
         name: &name,
     };
@@ -363,13 +367,10 @@ fn run_calibrate(cli: &Cli, arguments: &Calibrate) -> Result<()> {
 }
 
 fn run_audit(cli: &Cli, arguments: &Audit) -> Result<()> {
-    let labels = Location::parse(&arguments.labels);
-    let groups = arguments.row_groups.as_ref().map(Location::parse);
-    let others = [
-        labels.path.as_deref(),
-        groups.as_ref().and_then(|groups| groups.path.as_deref()),
-        arguments.calibration.as_deref(),
-    ];
+    let TrueClasses { labels, .. } = &arguments.truth;
+    let groups = arguments.row_groups.row_groups.as_deref();
+    let [labels, groups] = [labels.as_deref(), groups].map(path_of);
+    let others = [labels.as_deref(), groups.as_deref(), arguments.calibration.as_deref()];
     let (plot, kind) = (arguments.plot.as_deref(), output::Kind::Drawing);
     check_output(&arguments.input, &others, plot, kind, arguments.force)?;
     let calibration = arguments.calibration.as_deref().map(calibrate::read).transpose()?;
@@ -380,8 +381,9 @@ fn run_audit(cli: &Cli, arguments: &Audit) -> Result<()> {
     let request = calibrate::AuditRequest {
         methods: choices.map(|choice| choice.method(classes)).collect::<Result<_>>()?,
         calibration,
-        labels: Labels::open(&arguments.labels, Kind::Label)?,
-        groups: open_groups(arguments.row_groups.as_deref())?,
+        labels: required(true_classes(&arguments.input, &arguments.truth)?)?,
+        by: arguments.by,
+        groups: groups_of(&arguments.input, &arguments.row_groups)?,
         temperature: arguments.temperature,
         confidence: arguments.confidence,
         plot: plot.is_some(),
@@ -405,9 +407,38 @@ fn run_audit(cli: &Cli, arguments: &Audit) -> Result<()> {
     }
 }
 
-/// The groups of rows, if there are any.
-fn open_groups(name: Option<&OsStr>) -> Result<Option<Labels>> {
-    name.map(|name| Labels::open(name, Kind::Group)).transpose()
+/// The true class of each row, if it is given.
+fn true_classes(input: &Input, given: &TrueClasses) -> Result<Option<Labels>> {
+    integers(input, given.labels.as_deref(), given.label.as_deref(), Kind::Label)
+}
+
+/// The group of each row, if it is given.
+fn groups_of(input: &Input, given: &RowGroups) -> Result<Option<Labels>> {
+    integers(input, given.row_groups.as_deref(), given.row_group.as_deref(), Kind::Group)
+}
+
+/// Integers of a file, or of a column of the table that the rows are from.
+fn integers(
+    input: &Input,
+    file: Option<&OsStr>,
+    column: Option<&str>,
+    kind: Kind,
+) -> Result<Option<Labels>> {
+    match (file, column) {
+        (Some(file), _) => Labels::open(file, kind).map(Some),
+        (None, Some(column)) => Labels::of_parts(&files(input)?, column, kind).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The parser of arguments has made sure that it is given.
+fn required(labels: Option<Labels>) -> Result<Labels> {
+    labels.context("the true class of each row is missing; give --labels FILE or --label COLUMN")
+}
+
+/// The file of an input; `None` for standard input, and without a name.
+fn path_of(name: Option<&OsStr>) -> Option<PathBuf> {
+    name.and_then(|name| Location::parse(name).path)
 }
 
 fn run_heads(cli: &Cli, arguments: &Heads) -> Result<()> {

@@ -71,14 +71,13 @@ impl Labels {
         Ok(Self { name, kind, reader, block: Values::default(), found: Vec::new() })
     }
 
-    /// The true classes in the column `column` of the files that the rows are from.
-    pub(crate) fn of_parts(paths: &[PathBuf], column: &str) -> Result<Self> {
+    /// The integers in the column `column` of the files that the rows are from.
+    pub(crate) fn of_parts(paths: &[PathBuf], column: &str, kind: Kind) -> Result<Self> {
         let reader = open_label_parts(paths, column)?;
         let name = match paths {
             [path] => format!("{}:{column}", path.display()),
             _ => format!("the column {column}"),
         };
-        let kind = Kind::Label;
         Ok(Self { name, kind, reader, block: Values::default(), found: Vec::new() })
     }
 

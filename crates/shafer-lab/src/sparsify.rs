@@ -60,7 +60,7 @@ pub(crate) fn check_memory(rows: &Rows, is_written: bool) -> Result<()> {
 pub(crate) enum Transform {
     /// A method at a temperature.
     Method(Method, f64),
-    /// A calibration with one threshold.
+    /// A calibration with one threshold, or one for each class.
     Calibrated(Box<Calibration>),
     /// Each group of rows has a threshold of its own.
     ByGroup(Box<Calibration>, Labels),
@@ -72,9 +72,13 @@ impl Transform {
         match (calibration.strata(), groups) {
             (Strata::Group, Some(groups)) => Ok(Self::ByGroup(Box::new(calibration), groups)),
             (Strata::Group, None) => {
-                bail!("the calibration is by group; give the group of each row with --row-groups")
+                bail!(
+                    "the calibration is by group; give the group of each row with --row-groups or --row-group"
+                )
             }
-            (_, Some(_)) => bail!("the calibration is not by group; leave out --row-groups"),
+            (_, Some(_)) => {
+                bail!("the calibration is not by group; leave out --row-groups and --row-group")
+            }
             (_, None) => Ok(Self::Calibrated(Box::new(calibration))),
         }
     }

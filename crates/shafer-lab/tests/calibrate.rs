@@ -7,6 +7,7 @@ use std::path::Path;
 
 use common::{complaint, json, npy, npy_of, shafer};
 use serde_json::Value;
+use shafer_data::Column;
 
 const CLASSES: usize = 5;
 const ROWS: usize = 200;
@@ -152,7 +153,11 @@ fn groups_of_rows() {
     assert_eq!(kept["kept"]["mean"], audit["methods"][1]["all"]["kept_mean"]);
     assert_eq!(
         complaint(folder, &sparsify),
-        "shafer: the calibration is by group; give the group of each row with --row-groups"
+        "shafer: the calibration is by group; give the group of each row with --row-groups or --row-group"
+    );
+    assert!(
+        complaint(folder, &["audit", "logits.npy", "-l", "y.npy", "--calibration", "c.json"])
+            .contains("the calibration is by group; give the group of each row")
     );
     let others: Vec<u8> = (0..ROWS).map(|row| if row == 7 { 4 } else { 3 }).collect();
     std::fs::write(folder.join("others.npy"), npy_of("|u1", &[ROWS], &others)).unwrap();
@@ -161,6 +166,127 @@ fn groups_of_rows() {
         complaint(folder, &refused),
         "shafer: logits.npy: row 7: group 4 has no threshold, because it did not occur in calibration"
     );
+}
+
+/// By hand: a class is kept if `mean - logit` is at most the threshold of the class, and the best class always.
+#[test]
+fn classes_have_thresholds_of_their_own() {
+    let folder = folder();
+    let folder = folder.path();
+    let found = calibrate(folder, &["--miss", "0.1", "--by", "class", "-o", "c.json"]);
+    assert_eq!(found["calibration"]["by"], "class");
+    let logits = logits();
+    let scores = |row: usize| -> Vec<f64> {
+        let row = &logits[row * CLASSES..(row + 1) * CLASSES];
+        let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / CLASSES as f64;
+        row.iter().map(|&x| mean - f64::from(x)).collect()
+    };
+    let mut thresholds = Vec::new();
+    for class in 0..CLASSES {
+        let of_class = (0..ROWS).filter(|&row| usize::from(label(row)) == class);
+        let mut of_class: Vec<f64> = of_class.map(|row| scores(row)[class]).collect();
+        of_class.sort_by(f64::total_cmp);
+        // Each class has 40 rows: ceil(41 * 0.9) is 37.
+        assert_eq!(of_class.len(), 40);
+        thresholds.push(of_class[36]);
+        let written = &found["calibration"]["thresholds"][class];
+        assert_eq!((&written["stratum"], &written["rows"]), (&class.into(), &40.into()));
+        assert!((written["threshold"].as_f64().unwrap() - of_class[36]).abs() < 1e-12);
+    }
+    let (mut kept, mut missed) = (0, [0; CLASSES]);
+    for row in 0..ROWS {
+        let scores = scores(row);
+        let best = scores.iter().copied().fold(f64::INFINITY, f64::min);
+        let keeps = |class: usize| scores[class] <= thresholds[class] || scores[class] == best;
+        kept += (0..CLASSES).filter(|&class| keeps(class)).count();
+        missed[usize::from(label(row))] += u64::from(!keeps(label(row).into()));
+    }
+    let sparsify = ["sparsify", "logits.npy", "--calibration", "c.json", "-o", "p.csv", "--json"];
+    let mean = json(folder, &sparsify)["kept"]["mean"].as_f64().unwrap();
+    assert!((mean - kept as f64 / ROWS as f64).abs() < 1e-12, "{mean}");
+    let audit = ["audit", "logits.npy", "-l", "y.npy", "--calibration", "c.json"];
+    let found = json(folder, &[&audit[..], &["--by", "class", "--json"]].concat());
+    let parts = found["methods"][1]["by_class"].as_array().unwrap();
+    for (class, part) in parts.iter().enumerate() {
+        assert_eq!((&part["value"], &part["missed"]), (&class.into(), &missed[class].into()));
+    }
+    assert!(missed.iter().all(|&missed| missed <= 3) && missed.iter().sum::<u64>() > 5);
+    let text = shafer(folder, &[&audit[..], &["--by", "class"]].concat());
+    assert!(String::from_utf8(text.stdout).unwrap().contains("  class 4"));
+    let text = shafer(folder, &[&CALIBRATE[..], &["--miss", "0.1", "--by", "class"]].concat());
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("class 4         40 rows, min-evidence:w="), "{text}");
+
+    // Too few rows of each class; of one class; options that contradict each other.
+    let refused = |more: &[&str]| complaint(folder, &[&CALIBRATE[..], more].concat());
+    assert_eq!(
+        refused(&["--miss", "0.02", "--by", "class"]),
+        "shafer: logits.npy: 200 rows cannot give a miss rate of 0.02: at least 49 of a class are \
+         needed; --keep-all accepts a threshold that keeps every class"
+    );
+    let labels: Vec<u8> = (0..ROWS).map(|row| label(row).min(3)).collect();
+    std::fs::write(folder.join("four.npy"), npy_of("|u1", &[ROWS], &labels)).unwrap();
+    let four = ["calibrate", "logits.npy", "-l", "four.npy", "--miss", "0.1", "--by", "class"];
+    assert_eq!(
+        json(folder, &[&four[..], &["--json"]].concat())["keep_all"],
+        serde_json::json!([4])
+    );
+    let text = String::from_utf8(shafer(folder, &four).stdout).unwrap();
+    assert!(text.contains("class 4         0 rows, always kept: too few rows"), "{text}");
+    assert!(text.contains("1 class had too few rows"), "{text}");
+    assert!(
+        refused(&["--miss", "0.1", "--by", "class", "--score", "sparsemax"])
+            .contains("the threshold of sparsemax is the temperature of a row")
+    );
+    assert!(refused(&["--miss", "0.1", "--by", "group"]).contains("give the group of each row"));
+    let both = ["--miss", "0.1", "--by", "class", "--row-groups", "groups.npy"];
+    assert!(refused(&both).contains("--by class has no groups of rows"));
+    let groups = ["sparsify", "logits.npy", "--row-groups", "groups.npy"];
+    assert!(complaint(folder, &groups).contains("are for a calibration by group"));
+    let groups = [&groups[..], &["--calibration", "c.json"]].concat();
+    assert!(complaint(folder, &groups).contains("the calibration is not by group"));
+    let predict = ["predict", "street.txt", "--calibration", "c.json"];
+    std::fs::write(folder.join("street.txt"), "0 1 0.0 0.0\n10 1 1.0 0.0\n").unwrap();
+    assert!(complaint(folder, &predict).contains("each class has a threshold of its own"));
+}
+
+/// Labels and groups in columns of the table of the logits give the same as in files.
+#[test]
+fn columns_of_the_table() {
+    let folder = folder();
+    let folder = folder.path();
+    let logits = logits();
+    let names: Vec<String> = (0..CLASSES).map(|class| format!("logit_{class}")).collect();
+    let of_class = |class: usize| {
+        Column::Numbers(logits.chunks(CLASSES).map(|row| row[class].into()).collect())
+    };
+    let mut columns: Vec<(&str, Column)> =
+        names.iter().enumerate().map(|(class, name)| (&name[..], of_class(class))).collect();
+    columns.push(("y", Column::Integers((0..ROWS).map(|row| label(row).into()).collect())));
+    columns.push(("scene", Column::Integers((0..ROWS).map(|row| group(row).into()).collect())));
+    shafer_data::write_table(&folder.join("t.parquet"), &columns).unwrap();
+    let files = calibrate(folder, &["--miss", "0.05", "--row-groups", "groups.npy"]);
+    let table = ["t.parquet", "--columns", "logit_*"];
+    let of_table = |command: &[&str], more: &[&str]| {
+        json(folder, &[command, &table[..], more, &["--row-group", "scene", "--json"]].concat())
+    };
+    let label = ["--label", "y"];
+    let miss = [&label[..], &["--miss", "0.05", "-o", "c.json"]].concat();
+    let found = of_table(&["calibrate"], &miss);
+    let thresholds = |found: &Value| -> Vec<(u64, Option<f64>)> {
+        let all = found["calibration"]["thresholds"].as_array().unwrap().iter();
+        all.map(|t| (t["stratum"].as_u64().unwrap(), t["threshold"].as_f64())).collect()
+    };
+    assert_eq!(thresholds(&found), thresholds(&files));
+    let calibrated = ["--calibration", "c.json"];
+    let kept = of_table(&["sparsify"], &calibrated);
+    let audit = of_table(&["audit"], &[&label[..], &calibrated].concat());
+    assert_eq!(audit["methods"][1]["all"]["kept_mean"], kept["kept"]["mean"]);
+    let absent = [&["sparsify"][..], &table[..], &calibrated, &["--row-group", "absent"]].concat();
+    assert!(complaint(folder, &absent).contains("absent"));
+    let neither = shafer(folder, &["audit", "logits.npy"]);
+    assert_eq!(neither.status.code(), Some(2));
+    assert!(String::from_utf8(neither.stderr).unwrap().contains("--labels"));
 }
 
 #[test]

@@ -235,7 +235,7 @@ fn groups_have_thresholds_of_their_own() {
 }
 
 #[test]
-fn classes_with_thresholds_of_their_own_give_sets() {
+fn classes_have_thresholds_of_their_own() {
     let mut rng = SplitMix(21);
     let (logits, mut labels) = sample(&mut rng, 400, 5);
     // Class 4 never occurs.
@@ -256,7 +256,71 @@ fn classes_with_thresholds_of_their_own_give_sets() {
         assert_eq!(kept, rank, "class {class}");
     }
     let error = calibration.method(None).unwrap_err().to_string();
-    assert!(error.contains("give sets, not distributions"), "{error}");
+    assert!(error.contains("each class has a threshold of its own"), "{error}");
+}
+
+/// Against a plain loop: the set, the best class with it, and the ratios of softmax.
+#[test]
+fn classes_with_thresholds_of_their_own_have_distributions() {
+    let mut rng = SplitMix(22);
+    let (logits, labels) = sample(&mut rng, 500, 7);
+    let labels: Vec<u32> = labels.iter().map(|&k| if k == 2 { 0 } else { k }).collect();
+    let mask: Vec<bool> = (0..7).map(|k| k != 2).collect();
+    let batch = Logits::rows(&logits, 7).unwrap().mask(&mask).unwrap().temperature(0.8).unwrap();
+    let rows = Labelled::new(batch, &labels).unwrap();
+    for score in SCORES {
+        let mut calibrator = Calibrator::new(score, Strata::Class);
+        calibrator.add(&rows).unwrap();
+        let calibration = calibrator.calibration(0.2).unwrap();
+        if matches!(score, Score::Sparsemax | Score::Entmax { .. }) {
+            let error = calibration.csr(&batch, None, Threads::One).unwrap_err().to_string();
+            assert!(error.contains("the temperature of a row"), "{error}");
+            continue;
+        }
+        let csr = calibration.csr(&batch, None, Threads::All).unwrap();
+        let dense = calibration.dense(&batch, None, Threads::One).unwrap();
+        assert_eq!(csr.to_dense(), dense);
+        let mut dropped = 0;
+        for (i, row) in logits.chunks(7).enumerate() {
+            let unmasked = |(k, &x): (usize, &f32)| {
+                if k == 2 { f64::NEG_INFINITY } else { f64::from(x) / 0.8 }
+            };
+            let z: Vec<f64> = row.iter().enumerate().map(unmasked).collect();
+            let max = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            // Scores next to their threshold are decided by rounding.
+            let scores: Vec<f64> = (0..7).map(|k| by_definition(score, &z, k)).collect();
+            let at = |k: usize| calibration.thresholds()[&(k as u32)].value;
+            if (0..7).any(|k| k != 2 && (scores[k] - at(k)).abs() < 1e-9 && score != Score::TopK) {
+                continue;
+            }
+            let keeps = |k: usize| k != 2 && (scores[k] <= at(k) || z[k] == max);
+            let weight = |k: usize| if keeps(k) { (z[k] - max).exp() } else { 0.0 };
+            let total: f64 = (0..7).map(weight).sum();
+            for k in 0..7 {
+                dropped += usize::from(!keeps(k));
+                let found = f64::from(dense[i * 7 + k]);
+                assert!((found - weight(k) / total).abs() < 1e-6, "{score}, row {i}, class {k}");
+                assert_eq!(csr.row(i).unwrap().0.contains(&(k as u32)), keeps(k));
+            }
+        }
+        assert!(dropped > 500, "{score}: {dropped}");
+        // Of the rows of a class, its rank is kept at least.
+        for class in [0, 1, 3, 4, 5, 6] {
+            let of_class = || csr.iter().zip(&labels).filter(move |(_, label)| **label == class);
+            let kept = of_class().filter(|((classes, _), _)| classes.contains(&class)).count();
+            let rank = conformal_rank(of_class().count(), 0.2).unwrap().unwrap();
+            assert!(kept >= rank, "{score}, class {class}: {kept} of {rank}");
+        }
+    }
+    // Errors name the row.
+    let mut nan = logits[..70].to_vec();
+    nan[7 * 4 + 1] = f32::NAN;
+    let mut calibrator = Calibrator::new(Score::Evidential, Strata::Class);
+    calibrator.add(&rows).unwrap();
+    let calibration = calibrator.calibration(0.2).unwrap();
+    let nan = Logits::rows(&nan, 7).unwrap();
+    let error = calibration.csr(&nan, None, Threads::One).unwrap_err().to_string();
+    assert!(error.starts_with("row 4, column 1: logit is NaN"), "{error}");
 }
 
 #[test]

@@ -10,6 +10,9 @@ array([1, 3, 5, 7, 9])
 Distributions: `sparsify`, and `evidential`, `softmax`, `sparsemax`, `sparsegen_lin`, `sparsegen_hg`, `entmax`, `top_k`,
 `top_p`, `min_p`, `top_n_sigma`, `min_probability`, `min_evidence`; `support_size` and `vjp`; `sample`.
 
+Guarantees for what is dropped: `Calibrator` with scikit-learn's conventions, `Calibration`, `audit`, `control_risk`,
+`rows_needed`.
+
 Theory: `Head`, `Evidence`, `Belief`, `MassFunction`, `Product`, `target_distribution`, and the module `distance`.
 
 Files: `open` for arrays, `heads` and `load_head` for models.
@@ -23,9 +26,11 @@ import importlib
 from types import ModuleType
 
 from shafer import distance
+from shafer._calibrate import Audit, Calibrator, Misses, audit, control_risk
 from shafer._core import (
     ArrayReader,
     Belief,
+    Calibration,
     Combination,
     Evidence,
     Head,
@@ -41,6 +46,7 @@ from shafer._core import (
     min_p,
     min_probability,
     open,
+    rows_needed,
     softmax,
     sparsegen_hg,
     sparsegen_lin,
@@ -57,14 +63,20 @@ from shafer._sample import sample
 
 __all__ = [
     "ArrayReader",
+    "Audit",
     "Belief",
+    "Calibration",
+    "Calibrator",
     "Combination",
     "Evidence",
     "Head",
     "HeadCandidate",
     "Joint",
     "MassFunction",
+    "Misses",
     "Product",
+    "audit",
+    "control_risk",
     "distance",
     "entmax",
     "evidential",
@@ -74,6 +86,7 @@ __all__ = [
     "min_p",
     "min_probability",
     "open",
+    "rows_needed",
     "sample",
     "softmax",
     "sparsegen_hg",

@@ -168,11 +168,12 @@ def _as_column_of(column: Any, result: Any) -> Any:
     if _is(column, "pyarrow", "Array"):
         return sys.modules["pyarrow"].array(result)
     if _is(column, "pyarrow", "ChunkedArray"):
-        return sys.modules["pyarrow"].chunked_array(result)
+        # Chunks come as the only column of a table.
+        return sys.modules["pyarrow"].table(result).column(0)
     if any(_is(column, "pyarrow", name) for name in ("Table", "RecordBatch", "RecordBatchReader")):
         return sys.modules["pyarrow"].table(result)
     if _is(column, "polars", "Series"):
-        return sys.modules["polars"].Series(result).rename(column.name)
+        return sys.modules["polars"].DataFrame(result).to_series().rename(column.name)
     if _is(column, "polars", "DataFrame"):
         return sys.modules["polars"].DataFrame(result)
     return result

@@ -9,6 +9,7 @@ __all__ = [
     "ArrayReader",
     "Belief",
     "BestJoints",
+    "Calibration",
     "Combination",
     "Evidence",
     "Head",
@@ -18,19 +19,28 @@ __all__ = [
     "Product",
     "arrow_addresses",
     "bhattacharyya",
+    "calibrate",
+    "class_scores",
+    "count_misses",
     "dense_into",
     "draw_csr",
     "draw_dense",
     "entmax",
     "evidential",
+    "exact_interval",
     "heads",
     "jensen_shannon",
+    "label_scores",
+    "ln_capital",
     "load_head",
     "min_evidence",
     "min_p",
     "min_probability",
     "open",
+    "p_values",
     "parse",
+    "risk_column",
+    "rows_needed",
     "softmax",
     "sparsegen_hg",
     "sparsegen_lin",
@@ -46,6 +56,8 @@ __all__ = [
     "vjp",
     "vjp_into",
     "wasserstein_1",
+    "weighted_p_values",
+    "weighted_thresholds",
 ]
 
 _Set = int | Iterable[int]
@@ -264,6 +276,106 @@ def load_head(
     layout: str | None = None,
     bias: str | bool | None = None,
 ) -> Head: ...
+def calibrate(
+    logits: NDArray[Any],
+    labels: NDArray[np.uint32],
+    groups: NDArray[np.uint32] | None,
+    score: str,
+    by: str,
+    alpha: float,
+    delta: float | None,
+    uniform: NDArray[np.float64] | None,
+) -> Calibration: ...
+def label_scores(
+    logits: NDArray[Any],
+    labels: NDArray[np.uint32],
+    score: str,
+    uniform: NDArray[np.float64] | None,
+) -> NDArray[np.float64]: ...
+def class_scores(
+    logits: NDArray[Any], score: str, uniform: NDArray[np.float64] | None
+) -> NDArray[np.float64]: ...
+def p_values(
+    known: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    uniform: NDArray[np.float64] | None,
+) -> NDArray[np.float64]: ...
+def weighted_thresholds(
+    known: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    alpha: float,
+    rows: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def weighted_p_values(
+    known: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    rows: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def count_misses(
+    logits: NDArray[Any],
+    labels: NDArray[np.uint32],
+    groups: NDArray[np.uint32] | None,
+    how: str | Calibration,
+    temperature: float,
+    threads: int | None,
+) -> tuple[tuple[int, int], dict[int, tuple[int, int]], dict[int, tuple[int, int]]]: ...
+def exact_interval(missed: int, rows: int, confidence: float) -> tuple[float, float]: ...
+def rows_needed(alpha: float, confidence: float | None = None) -> int: ...
+def risk_column(
+    losses: NDArray[np.float64],
+    thresholds: int,
+    bound: float,
+    alpha: float,
+    delta: float | None,
+) -> int | None: ...
+def ln_capital(scores: NDArray[np.float64], uniform: NDArray[np.float64]) -> float: ...
+@final
+class Calibration:
+    @staticmethod
+    def from_json(text: str) -> Calibration: ...
+    def to_json(self) -> str: ...
+    @property
+    def score(self) -> str: ...
+    @property
+    def by(self) -> str: ...
+    @property
+    def classes(self) -> int: ...
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def confidence(self) -> float | None: ...
+    @property
+    def thresholds(self) -> dict[int, float]: ...
+    @property
+    def rows(self) -> dict[int, int]: ...
+    @property
+    def measured_on(self) -> str: ...
+    def with_note(self, measured_on: str) -> Calibration: ...
+    def transform(
+        self,
+        logits: Any,
+        groups: ArrayLike | None = None,
+        *,
+        sparse: bool = False,
+        threads: int | None = None,
+    ) -> Any: ...
+    def predict_set(self, logits: Any, groups: ArrayLike | None = None) -> NDArray[np.bool_]: ...
+    def _transform(
+        self,
+        logits: NDArray[Any],
+        groups: NDArray[np.uint32] | None,
+        sparse: bool,
+        threads: int | None,
+    ) -> Any: ...
+    def _sets(
+        self,
+        logits: NDArray[Any],
+        groups: NDArray[np.uint32] | None,
+        uniform: NDArray[np.float64] | None,
+    ) -> NDArray[np.bool_]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
 @final
 class Evidence:
     def __new__(cls, positive: ArrayLike, negative: ArrayLike) -> Evidence: ...

@@ -27,6 +27,9 @@ const NEAR: f64 = 1.0;
 /// The miss rate of the calibration that is written.
 const SHIPPED: f64 = 0.05;
 
+/// The distance risk of the other calibration that is written.
+const SHIPPED_RISK: f64 = 0.3;
+
 /// Steps until the class of a pedestrian is known: those of the future.
 const LATE: u32 = 12;
 
@@ -103,8 +106,11 @@ struct Agents {
     classes: usize,
 }
 
-/// The results, and a calibration of the joint class on the validation split.
-pub(crate) fn measure(folders: &[PathBuf]) -> Outcome<(Measured, Calibration)> {
+/// The results, and calibrations on the validation split with the names of their files: of the joint class, and of the
+/// distance risk.
+pub(crate) fn measure(
+    folders: &[PathBuf],
+) -> Outcome<(Measured, Vec<(&'static str, Calibration)>)> {
     let set = set("ethucy")?;
     let predictor =
         Predictor::from_safetensors(include_bytes!("../../weights/behaviour.safetensors"))?;
@@ -141,6 +147,17 @@ pub(crate) fn measure(folders: &[PathBuf]) -> Outcome<(Measured, Calibration)> {
             "ETH/UCY, validation split of the fold eth: the joint class of both variables, {} windows",
             all.len()
         ));
+    let threshold = near_threshold(&all, SHIPPED_RISK)?.ok_or("no threshold is loose enough")?;
+    let near = Calibration::of_threshold(SCORE, all.classes, SHIPPED_RISK, threshold)?.measured_on(
+        format!(
+            "ETH/UCY, validation split of the fold eth: the risk that no kept mode ends within {NEAR} m, {} windows",
+            all.len()
+        ),
+    );
+    let calibrations = vec![
+        ("behaviour-calibration.json", calibration),
+        ("behaviour-distance-calibration.json", near),
+    ];
     let measured = Measured {
         validation: all.rows.table()?,
         same_scenes,
@@ -151,7 +168,7 @@ pub(crate) fn measure(folders: &[PathBuf]) -> Outcome<(Measured, Calibration)> {
             .collect::<Outcome<_>>()?,
         distance_all_kept: (second.risk(f64::INFINITY)?.0, eth.risk(f64::INFINITY)?.0),
     };
-    Ok((measured, calibration))
+    Ok((measured, calibrations))
 }
 
 impl Agents {
@@ -371,18 +388,23 @@ impl Online {
     }
 }
 
+/// The tightest threshold at which the risk that no kept mode ends near the truth is controlled.
+fn near_threshold(agents: &Agents, risk: f64) -> Outcome<Option<f64>> {
+    // From tight to loose.
+    let thresholds: Vec<f64> = (-40..=80).map(|i| f64::from(i) / 20.0).collect();
+    let mut table = Vec::with_capacity(agents.len() * thresholds.len());
+    for agent in 0..agents.len() {
+        for &threshold in &thresholds {
+            table.push(f64::from(u8::from(agents.far(agent, threshold)?.0)));
+        }
+    }
+    let chosen = Losses::new(&table, thresholds.len(), 1.0)?.control_risk(risk)?;
+    Ok(chosen.map(|column| thresholds[column]))
+}
+
 impl Distance {
     fn new(risk: f64, first: &Agents, second: &Agents, eth: &Agents) -> Outcome<Self> {
-        // From tight to loose.
-        let thresholds: Vec<f64> = (-40..=80).map(|i| f64::from(i) / 20.0).collect();
-        let mut table = Vec::with_capacity(first.len() * thresholds.len());
-        for agent in 0..first.len() {
-            for &threshold in &thresholds {
-                table.push(f64::from(u8::from(first.far(agent, threshold)?.0)));
-            }
-        }
-        let chosen = Losses::new(&table, thresholds.len(), 1.0)?.control_risk(risk)?;
-        let threshold = chosen.map(|column| thresholds[column]);
+        let threshold = near_threshold(first, risk)?;
         Ok(Self {
             risk,
             threshold,

@@ -3,15 +3,17 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
-use shafer::calibrate::{Audit, Calibration, Labelled};
+use shafer::calibrate::{Audit, Calibration, Labelled, Strata};
 use shafer::{Element, Logits, Method, Threads};
 
 use super::pass::{LabelledRows, Visitor};
 use super::plot;
 use super::retained::{Found, Retained};
+use super::strata;
 use crate::atomic;
+use crate::cli::By;
 use crate::drawing::Background;
 use crate::labels::Labels;
 use crate::progress::Progress;
@@ -23,6 +25,7 @@ pub(crate) struct AuditRequest {
     pub(crate) methods: Vec<(String, Method)>,
     pub(crate) calibration: Option<Calibration>,
     pub(crate) labels: Labels,
+    pub(crate) by: Option<By>,
     pub(crate) groups: Option<Labels>,
     pub(crate) temperature: f64,
     /// Of the intervals.
@@ -49,13 +52,15 @@ pub(crate) struct MethodAudit {
     pub(crate) all: Found,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) by_group: Vec<Part>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) by_class: Vec<Part>,
     pub(crate) by_size: Vec<Part>,
 }
 
-/// The rows of a group, or of a support size.
+/// The rows of a group, of a true class, or of a support size.
 #[derive(Debug, Serialize)]
 pub(crate) struct Part {
-    /// The group or the number of classes.
+    /// The group, the class, or the number of classes.
     pub(crate) value: u32,
     pub(crate) rows: u64,
     pub(crate) missed: u64,
@@ -66,12 +71,16 @@ pub(crate) struct Part {
 struct Count {
     methods: Vec<(String, Method, Audit)>,
     calibration: Option<(Calibration, Audit)>,
+    /// Count by true class.
+    by_class: bool,
     temperature: f64,
     retained: Option<Retained>,
 }
 
 impl Visitor for Count {
     fn visit<E: Element>(&mut self, rows: &Labelled<'_, E>, logits: &[E]) -> shafer::Result<()> {
+        // A class is a group of rows, and no calibration here is by other groups.
+        let rows = if self.by_class { &rows.groups(rows.labels())? } else { rows };
         // Calibrations are for the logits as they are.
         if let Some((calibration, audit)) = &mut self.calibration {
             audit.add_calibrated(calibration, rows, Threads::All)?;
@@ -89,8 +98,17 @@ impl Visitor for Count {
 
 /// Counts over all rows.
 pub(crate) fn audit(rows: Rows, request: AuditRequest, progress: Progress) -> Result<AuditReport> {
-    let AuditRequest { methods, calibration, labels, groups, temperature, confidence, plot } =
+    let AuditRequest { methods, calibration, labels, by, groups, temperature, confidence, plot } =
         request;
+    let by_class = strata(by, groups.is_some())? == Strata::Class;
+    if let Some(calibration) = &calibration
+        && calibration.strata() == Strata::Group
+        && groups.is_none()
+    {
+        bail!(
+            "the calibration is by group; give the group of each row with --row-groups or --row-group"
+        );
+    }
     // Refuses a confidence out of range before the file is read.
     shafer::calibrate::clopper_pearson(0, 1, confidence)?;
     Logits::row(&[0.0])?.temperature(temperature)?;
@@ -101,6 +119,7 @@ pub(crate) fn audit(rows: Rows, request: AuditRequest, progress: Progress) -> Re
             .map(|(name, method)| (name, method, Audit::default()))
             .collect(),
         calibration: calibration.map(|calibration| (calibration, Audit::default())),
+        by_class,
         temperature,
         retained: plot.then(|| Retained::new(classes, temperature)),
     };
@@ -113,14 +132,14 @@ pub(crate) fn audit(rows: Rows, request: AuditRequest, progress: Progress) -> Re
         .into_iter()
         .map(|(name, _, audit)| (name, audit))
         .chain(calibrated)
-        .filter_map(|(name, audit)| MethodAudit::new(name, &audit, confidence))
+        .filter_map(|(name, audit)| MethodAudit::new(name, &audit, by_class, confidence))
         .collect();
     Ok(AuditReport { rows, classes, confidence, methods, retained })
 }
 
 impl MethodAudit {
     /// `None` without rows.
-    fn new(name: String, audit: &Audit, confidence: f64) -> Option<Self> {
+    fn new(name: String, audit: &Audit, by_class: bool, confidence: f64) -> Option<Self> {
         let part = |(&value, misses): (&u32, &shafer::calibrate::Misses)| {
             Some(Part {
                 value,
@@ -130,10 +149,13 @@ impl MethodAudit {
                 interval: misses.interval(confidence).ok()?.into(),
             })
         };
+        let parts = audit.by_group().iter().filter_map(part).collect();
+        let (by_group, by_class) = if by_class { (Vec::new(), parts) } else { (parts, Vec::new()) };
         Some(Self {
             name,
             all: Found::new(audit.all(), audit.mean_size(), confidence)?,
-            by_group: audit.by_group().iter().filter_map(part).collect(),
+            by_group,
+            by_class,
             by_size: audit.by_size().iter().filter_map(part).collect(),
         })
     }
@@ -171,7 +193,12 @@ impl fmt::Display for AuditReport {
                 100.0 * interval[0],
                 100.0 * interval[1]
             )?;
-            for (what, parts) in [("group", &method.by_group), ("kept", &method.by_size)] {
+            let parts = [
+                ("group", &method.by_group),
+                ("class", &method.by_class),
+                ("kept", &method.by_size),
+            ];
+            for (what, parts) in parts {
                 for part in parts.iter().take(LISTED) {
                     writeln!(
                         f,

@@ -18,6 +18,7 @@ pub(crate) use self::audit::{AuditRequest, audit};
 pub(crate) use self::file::read;
 use self::pass::{LabelledRows, Visitor};
 pub(crate) use self::retained::{EqualGuarantee, Retained};
+use crate::cli::By;
 use crate::labels::Labels;
 use crate::progress::Progress;
 use crate::stream::Rows;
@@ -31,6 +32,7 @@ pub(crate) struct Request<'a> {
     /// Hold with this probability over the calibration rows.
     pub(crate) confidence: Option<f64>,
     pub(crate) labels: Labels,
+    pub(crate) by: Option<By>,
     pub(crate) groups: Option<Labels>,
     /// Accept thresholds that keep everything.
     pub(crate) keep_all: bool,
@@ -43,7 +45,7 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Calibrated {
     pub(crate) calibration: Calibration,
     pub(crate) rows: usize,
-    /// Groups with too few rows, which keep all classes.
+    /// Groups or classes with too few rows: these groups keep all classes, and these classes are always kept.
     pub(crate) keep_all: Vec<u32>,
 }
 
@@ -61,7 +63,7 @@ pub(crate) fn calibrate(
     request: Request<'_>,
     progress: Progress,
 ) -> Result<Calibrated> {
-    let Request { score, miss, confidence, labels, groups, keep_all, name } = request;
+    let Request { score, miss, confidence, labels, by, groups, keep_all, name } = request;
     if score.method(1.0)?.is_none() {
         bail!("{score} gives sets of classes only; choose a score that belongs to a method");
     }
@@ -72,7 +74,13 @@ pub(crate) fn calibrate(
     }
     let delta = confidence.map(|confidence| 1.0 - confidence);
     let needed = rows_needed(miss, delta)?;
-    let by = if groups.is_some() { Strata::Group } else { Strata::All };
+    let by = strata(by, groups.is_some())?;
+    if by == Strata::Class && matches!(score, Score::Sparsemax | Score::Entmax { .. }) {
+        bail!(
+            "--by class: the threshold of {score} is the temperature of a row, so a class cannot have its own; \
+             choose another --score"
+        );
+    }
     let mut collect = Collect(Calibrator::new(score, by));
     let count = LabelledRows { rows, labels, groups }.visit(&mut collect, progress)?;
     let Collect(calibrator) = collect;
@@ -85,7 +93,11 @@ pub(crate) fn calibrate(
     let unlimited: Vec<u32> =
         thresholds.iter().filter(|(_, t)| all(t)).map(|(&group, _)| group).collect();
     if unlimited.len() == thresholds.len() && !keep_all {
-        let groups = if by == Strata::Group { " in a group" } else { "" };
+        let groups = match by {
+            Strata::All => "",
+            Strata::Group => " in a group",
+            Strata::Class => " of a class",
+        };
         bail!(
             "{} cannot give a miss rate of {miss}: at least {needed}{groups} are needed; \
              --keep-all accepts a threshold that keeps every class",
@@ -94,6 +106,21 @@ pub(crate) fn calibrate(
     }
     let calibration = calibration.measured_on(name);
     Ok(Calibrated { calibration, rows: count, keep_all: unlimited })
+}
+
+/// What has a threshold or a count of its own.
+pub(super) fn strata(by: Option<By>, groups: bool) -> Result<Strata> {
+    match (by, groups) {
+        (None, false) => Ok(Strata::All),
+        (None | Some(By::Group), true) => Ok(Strata::Group),
+        (Some(By::Class), false) => Ok(Strata::Class),
+        (Some(By::Group), false) => {
+            bail!("--by group: give the group of each row with --row-groups or --row-group")
+        }
+        (Some(By::Class), true) => {
+            bail!("--by class has no groups of rows; leave out --row-groups and --row-group")
+        }
+    }
 }
 
 /// Writes a calibration.
@@ -113,16 +140,23 @@ impl fmt::Display for Calibrated {
             Some(delta) => writeln!(f, ", with a confidence of {}", 1.0 - delta)?,
             None => writeln!(f, " on average over calibration sets")?,
         }
-        let by_group = calibration.strata() == Strata::Group;
-        for (group, threshold) in calibration.thresholds().iter().take(LISTED) {
-            if by_group {
-                write!(f, "group {group:<9} {}, ", counted(threshold.rows, "row"))?;
-            } else {
-                write!(f, "threshold       ")?;
+        let what = match calibration.strata() {
+            Strata::All => None,
+            Strata::Group => Some("group"),
+            Strata::Class => Some("class"),
+        };
+        for (stratum, threshold) in calibration.thresholds().iter().take(LISTED) {
+            match what {
+                Some(what) => {
+                    write!(f, "{what} {stratum:<9} {}, ", counted(threshold.rows, "row"))?;
+                }
+                None => write!(f, "threshold       ")?,
             }
             match calibration.score().method(threshold.value) {
                 Ok(Some((_, _))) if threshold.value == f64::INFINITY => {
-                    writeln!(f, "keeps all classes: too few rows")?;
+                    let kept =
+                        if what == Some("class") { "always kept" } else { "keeps all classes" };
+                    writeln!(f, "{kept}: too few rows")?;
                 }
                 Ok(Some((method, 1.0))) => writeln!(f, "{method}")?,
                 Ok(Some((method, temperature))) => {
@@ -132,12 +166,19 @@ impl fmt::Display for Calibrated {
             }
         }
         let more = calibration.thresholds().len().saturating_sub(LISTED);
-        if more > 0 {
-            writeln!(f, "                and {}", counted(more, "more group"))?;
+        if let Some(what) = what.filter(|_| more > 0) {
+            writeln!(f, "                and {}", counted(more, &format!("more {what}")))?;
         }
-        if by_group && !keep_all.is_empty() {
-            let groups = counted(keep_all.len(), "group");
-            writeln!(f, "warning         {groups} had too few rows, and keep all classes")?;
+        match calibration.strata() {
+            Strata::Group if !keep_all.is_empty() => {
+                let groups = counted(keep_all.len(), "group");
+                writeln!(f, "warning         {groups} had too few rows, and keep all classes")?;
+            }
+            Strata::Class if !keep_all.is_empty() => {
+                let classes = counted(keep_all.len(), "class");
+                writeln!(f, "warning         {classes} had too few rows, and are always kept")?;
+            }
+            _ => {}
         }
         writeln!(
             f,

@@ -23,9 +23,12 @@ pub enum Strata {
     All,
     /// Each group of rows has one.
     Group,
-    /// Each class has one; this gives sets of classes only.
+    /// Each class has one: a row keeps the classes whose scores are at most their own thresholds, with
+    /// the ratios of softmax. The guarantee then holds for the rows of each class.
     Class,
 }
+
+const SETS_ONLY: &str = "this score gives sets of classes, not distributions";
 
 /// The threshold of a stratum.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,8 +151,7 @@ impl Calibration {
             Strata::All => 0,
             Strata::Group => group.ok_or(Error::Empty { what: "groups" })?,
             Strata::Class => {
-                let problem = "classes with thresholds of their own give sets, not distributions";
-                return self.refuse(problem);
+                return self.refuse("each class has a threshold of its own, and rows have none");
             }
         };
         let found = self.thresholds.get(&stratum).map(|threshold| threshold.value);
@@ -172,7 +174,7 @@ impl Calibration {
     fn method_of(&self, row: usize, group: Option<u32>) -> Result<(Method, f64)> {
         match self.score.method(self.threshold_of(row, group)?)? {
             Some(method) => Ok(method),
-            None => self.refuse("this score gives sets of classes, not distributions"),
+            None => self.refuse(SETS_ONLY),
         }
     }
 
@@ -205,7 +207,7 @@ impl Calibration {
             let (method, temperature) = self.method(None)?;
             return method.dense_into(&logits.warmer(temperature)?, threads, out);
         };
-        each_part(&parts, logits, |part, batch| {
+        self.each_part(&parts, logits, |part, batch| {
             let mut p = vec![E::Compute::default(); batch.len()];
             let counts = part.method.dense_into(batch, threads, &mut p)?;
             for (&row, p) in part.rows.iter().zip(p.chunks_exact(self.classes)) {
@@ -243,7 +245,7 @@ impl Calibration {
         };
         let mut found = Vec::new();
         let mut places = vec![(0, 0); logits.row_count()];
-        let counts = each_part(&parts, logits, |part, batch| {
+        let counts = self.each_part(&parts, logits, |part, batch| {
             let mut kept = CsrRows::new();
             let counts = part.method.csr_into(batch, threads, &mut kept)?;
             for (i, &row) in part.rows.iter().enumerate() {
@@ -294,9 +296,9 @@ impl Calibration {
                 Some(self.threshold_of(row, groups.map(|groups| groups[row]))?)
             };
             let keeps = |&class: &u32| {
-                let own = || self.thresholds.get(&class).map_or(f64::INFINITY, |t| t.value);
                 let k = class as usize;
-                z[k] > f64::NEG_INFINITY && scores[k] <= all.unwrap_or_else(own)
+                let threshold = all.unwrap_or_else(|| self.threshold_of_class(k));
+                z[k] > f64::NEG_INFINITY && scores[k] <= threshold
             };
             sets.push((0..self.classes as u32).filter(keeps).collect());
         }
@@ -311,6 +313,48 @@ impl Calibration {
         Ok(())
     }
 
+    /// Does `work` on the rows of each part, and sums what it counts.
+    fn each_part<E: Element>(
+        &self,
+        parts: &[Part],
+        logits: &Logits<'_, E>,
+        mut work: impl FnMut(&Part, &Logits<'_, E::Compute>) -> Result<RowCounts>,
+    ) -> Result<RowCounts> {
+        let mut counts = RowCounts::default();
+        for part in parts {
+            let rows = self.gather(part, logits)?;
+            let batch = Logits::rows(&rows, logits.classes())?;
+            let batch = batch.temperature_of(logits).warmer(part.temperature)?;
+            let found = work(part, &batch).map_err(|error| part.name_row(error))?;
+            counts.rows += found.rows;
+            counts.vacuous += found.vacuous;
+        }
+        Ok(counts)
+    }
+
+    /// The logits of a part, with `-inf` for the classes that thresholds of their own drop.
+    fn gather<E: Element>(&self, part: &Part, logits: &Logits<'_, E>) -> Result<Vec<E::Compute>> {
+        let mut gathered = part.gather(logits);
+        if self.by == Strata::Class {
+            let mut buffers = (Vec::new(), Vec::new());
+            for (&row, kept) in part.rows.iter().zip(gathered.chunks_exact_mut(self.classes)) {
+                let scores = self.score.of_all(checked_row(logits, row, &mut buffers)?, 1.0);
+                let best =
+                    (0..self.classes).reduce(|best, k| if kept[k] > kept[best] { k } else { best });
+                for (k, logit) in kept.iter_mut().enumerate() {
+                    if scores[k] > self.threshold_of_class(k) && Some(k) != best {
+                        *logit = Element::from_f64(f64::NEG_INFINITY);
+                    }
+                }
+            }
+        }
+        Ok(gathered)
+    }
+
+    fn threshold_of_class(&self, class: usize) -> f64 {
+        self.thresholds.get(&(class as u32)).map_or(f64::INFINITY, |threshold| threshold.value)
+    }
+
     /// The rows of each group with their methods; `None` if all have the same.
     fn parts<E: Element>(
         &self,
@@ -318,8 +362,22 @@ impl Calibration {
         groups: Option<&[u32]>,
     ) -> Result<Option<Vec<Part>>> {
         self.check(logits, groups)?;
-        if self.by != Strata::Group {
-            return Ok(None);
+        match self.by {
+            Strata::All => return Ok(None),
+            Strata::Group => {}
+            Strata::Class => {
+                let problem = match self.score {
+                    Score::Aps | Score::Raps { .. } => SETS_ONLY,
+                    Score::Sparsemax | Score::Entmax { .. } => {
+                        "the threshold is the temperature of a row, so a class cannot have its own"
+                    }
+                    _ => {
+                        let (rows, method) = ((0..logits.row_count()).collect(), Method::SOFTMAX);
+                        return Ok(Some(vec![Part { rows, method, temperature: 1.0 }]));
+                    }
+                };
+                return self.refuse(problem);
+            }
         }
         let groups = groups.ok_or(Error::Empty { what: "groups" })?;
         let mut rows: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -337,25 +395,7 @@ impl Calibration {
     }
 }
 
-/// Does `work` on the rows of each part, and sums what it counts.
-fn each_part<E: Element>(
-    parts: &[Part],
-    logits: &Logits<'_, E>,
-    mut work: impl FnMut(&Part, &Logits<'_, E::Compute>) -> Result<RowCounts>,
-) -> Result<RowCounts> {
-    let mut counts = RowCounts::default();
-    for part in parts {
-        let rows = part.gather(logits);
-        let batch = Logits::rows(&rows, logits.classes())?;
-        let batch = batch.temperature_of(logits).warmer(part.temperature)?;
-        let found = work(part, &batch).map_err(|error| part.name_row(error))?;
-        counts.rows += found.rows;
-        counts.vacuous += found.vacuous;
-    }
-    Ok(counts)
-}
-
-/// Rows with the same threshold.
+/// Rows with the same method.
 struct Part {
     rows: Vec<usize>,
     method: Method,
