@@ -42,7 +42,9 @@ impl Report for PedestrianResults {
     }
 
     fn page(&self, figures: &[Figure]) -> Result<String> {
+        let Self { revision, machine, wall_seconds, config, .. } = self;
         let scenes: Vec<&str> = self.scenes.keys().map(String::as_str).collect();
+        let data_set = format!("ETH/UCY: {}", scenes.join(", "));
         let title = "Pedestrians: the paper's experiment and ours";
         let page = Page {
             title,
@@ -53,13 +55,7 @@ impl Report for PedestrianResults {
             values: self.ordered_scenes().map(|(name, scene)| self.values(name, scene)).collect(),
             decoding: self.decoding(),
             trainings: self.trainings(),
-            made: Made {
-                revision: &self.revision,
-                machine: &self.machine,
-                wall_seconds: self.wall_seconds,
-                data_set: &format!("ETH/UCY: {}", scenes.join(", ")),
-                config: serde_json::to_string_pretty(&self.config)?,
-            },
+            made: Made::new(revision, machine, *wall_seconds, &data_set, config)?,
         };
         document("report", title, &page.render()?)
     }
