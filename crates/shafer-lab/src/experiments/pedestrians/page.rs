@@ -5,13 +5,13 @@ use askama::Template;
 
 use super::folds::PAPER_SCENE;
 use super::results::{Distances, Metric, PedestrianResults, SceneResults};
-use super::text::{self, seeds};
-use super::{figures, paper};
+use super::{figures, paper, text};
 use crate::drawing::Figure;
 use crate::experiments::report::{Made, Report, Results as _};
 use crate::method::EVIDENTIAL;
 use crate::page::figures::{document, figure_sections};
 use crate::page::{Cell, Heading, Table, is_lowest};
+use crate::words::counted;
 
 #[derive(Template)]
 #[template(path = "experiments/pedestrians/page.html")]
@@ -49,7 +49,7 @@ impl Report for PedestrianResults {
         let page = Page {
             title,
             results: self,
-            seeds: seeds(self.seeds),
+            seeds: counted(self.seeds, "seed"),
             paper: self.scenes.get(PAPER_SCENE).map(beside_paper),
             figures: figure_sections(Self::KIND, figures, |name| (name == "paths").then_some(4))?,
             values: self.ordered_scenes().map(|(name, scene)| self.values(name, scene)).collect(),

@@ -7,6 +7,7 @@ use super::paper;
 use super::results::{Metric, PedestrianResults, SceneResults};
 use crate::experiments::text_table;
 use crate::method::EVIDENTIAL;
+use crate::words::counted;
 
 const WIDTHS: [usize; 4] = [26, 18, 18, 18];
 
@@ -74,14 +75,9 @@ fn cell(metric: Option<&Metric>) -> String {
     metric.map_or_else(String::new, |metric| metric.summary().text(3))
 }
 
-/// A number of trainings.
-pub(super) fn seeds(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "seed" } else { "seeds" })
-}
-
 impl SceneResults {
     /// The caption of its tables.
     pub(super) fn title(&self, name: &str) -> String {
-        format!("{name}: {} pedestrians, {}", self.agents, seeds(self.seeds.len()))
+        format!("{name}: {} pedestrians, {}", self.agents, counted(self.seeds.len(), "seed"))
     }
 }
