@@ -603,9 +603,10 @@ pub(crate) struct Demo {
 ///
 /// Trains the networks of one experiment, one seed per core. The image experiments measure the distance of
 /// each method's prior from the target distribution during training. The pedestrian experiment (behaviour)
-/// measures how well the paths of each method's latent classes predict where people went. The folder of a run
-/// holds its configuration, results.json, the figures, and report.html with the paper's numbers beside ours.
-/// The same command resumes an interrupted or killed run and ends with the same numbers.
+/// measures how well the paths of each method's latent classes predict where people went. The last one (vqvae)
+/// samples images from a prior over 512 codes by each method and judges them. The folder of a run holds its
+/// configuration, results.json, the figures, and report.html with the paper's numbers beside ours. The same
+/// command resumes an interrupted or killed run and ends with the same numbers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -616,6 +617,7 @@ Examples:
   shafer reproduce mnist --seeds 3 --set training.epochs=2 --out short
   shafer reproduce behaviour                            the paper's pedestrians, tested on ETH
   shafer reproduce behaviour --scene all --preset quick leave-one-out over all scenes
+  shafer reproduce vqvae --data cifar10 --preset small  samples of a VQ-VAE's prior, in hours
   shafer reproduce behaviour --weights shafer-runs/behaviour-paper --set samples=500 --out fewer")]
 pub(crate) struct Reproduce {
     /// The experiment

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use crate::fused::{Activation, batch_norm, normalise};
 use crate::training::Initialiser;
@@ -30,21 +30,13 @@ pub(crate) enum Mode<'a> {
 }
 
 impl BatchNorm {
-    pub(crate) fn new(init: &Initialiser, channels: usize) -> Self {
-        let parameter = |value: f32| {
-            Param::from_data(TensorData::new(vec![value; channels], [channels]), init.device())
-        };
+    pub(crate) fn new(init: &mut Initialiser, channels: usize) -> Self {
         Self {
-            weight: parameter(1.0),
-            bias: parameter(0.0),
-            running_mean: init.state(vec![0.0; channels], [channels]),
-            running_var: init.state(vec![1.0; channels], [channels]),
+            weight: init.constant(1.0, [channels]),
+            bias: init.constant(0.0, [channels]),
+            running_mean: init.state(0.0, [channels]),
+            running_var: init.state(1.0, [channels]),
         }
-    }
-
-    /// The number of values, running statistics included.
-    pub(crate) fn size(channels: usize) -> usize {
-        4 * channels
     }
 
     pub(crate) fn forward(

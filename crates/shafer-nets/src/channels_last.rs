@@ -1,7 +1,7 @@
 //! Layers for images whose channels are innermost: images x rows x columns x channels.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use crate::fused::{Window, convolve, convolve_transposed};
 use crate::training::Initialiser;
@@ -68,16 +68,10 @@ impl Convolution {
     }
 
     /// With a bias that starts from 0.
-    pub(crate) fn with_bias(self, init: &Initialiser) -> Self {
-        let [outer, inner, ..] = self.weight.dims();
-        let outputs = if self.transposed { inner } else { outer };
-        let zeros = TensorData::new(vec![0.0_f32; outputs], [outputs]);
-        Self { bias: Some(Param::from_data(zeros, init.device())), ..self }
-    }
-
-    /// The number of parameters, without a bias.
-    pub(crate) fn size(inputs: usize, outputs: usize, window: Window) -> usize {
-        inputs * outputs * window.kernel[0] * window.kernel[1]
+    pub(crate) fn with_bias(self, init: &mut Initialiser) -> Self {
+        let shape = self.weight.lazy_shape();
+        let outputs = shape[usize::from(self.transposed)];
+        Self { bias: Some(init.constant(0.0, [outputs])), ..self }
     }
 
     pub(crate) fn forward(&self, x: Tensor<4>) -> Tensor<4> {

@@ -1,16 +1,16 @@
 //! A classifier that is trained on real images, to judge generated ones, and its training.
 
-use burn::module::Module;
+use burn::tensor::Tensor;
 use burn::tensor::activation::{log_softmax, softmax};
-use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Optimiser, finite_positive, positive, size};
+use crate::config::{finite_positive, positive, size};
 use crate::examples::Examples;
 use crate::layers::{Initialiser, Perceptron};
-use crate::training::{Batch, CrossEntropy, Length, Model, Pass, Plan, Schedule};
-use crate::weights::{Precision, Tensors, host, tensor};
-use crate::{Error, Result, cpu};
+use crate::net::{Net, Parameters};
+use crate::training::{Batch, CrossEntropy, Model, Pass, Plan};
+use crate::weights::{host, tensor};
+use crate::{Error, Result};
 
 /// Configuration of a [`Classifier`] and its training with Adam.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,34 +79,26 @@ impl ClassifierConfig {
 /// assert!(classifier.probabilities(&[0.9; 4])?[1] > 0.9);
 /// # Ok::<(), shafer_nets::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Classifier {
-    config: ClassifierConfig,
-    network: Perceptron,
-}
+pub type Classifier = Net<Perceptron>;
 
-/// The metadata of a file of weights.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    classifier: ClassifierConfig,
+impl Parameters for Perceptron {
+    type Config = ClassifierConfig;
+
+    const NAME: &'static str = "classifier";
+
+    fn check(config: &ClassifierConfig) -> Result<()> {
+        config.check()
+    }
+
+    fn make(config: &ClassifierConfig, init: &mut Initialiser) -> Self {
+        Self::new(init, config.pixels, config.hidden, config.classes)
+    }
 }
 
 /// Images in a block of an evaluation: memory does not grow with their number.
 const CLASSIFIED_AT_ONCE: usize = 512;
 
 impl Classifier {
-    /// The configuration.
-    pub fn config(&self) -> &ClassifierConfig {
-        &self.config
-    }
-
-    /// Moves the network to another device.
-    #[must_use]
-    pub fn to(self, device: &Device) -> Self {
-        Self { network: self.network.to_device(device), ..self }
-    }
-
     /// The probabilities of the classes, `images x classes`, for images with pixels from 0 to 1.
     pub fn probabilities(&self, images: &[f32]) -> Result<Vec<f32>> {
         self.blocks(images, |logits| softmax(logits, 1))
@@ -131,8 +123,7 @@ impl Classifier {
 
     fn block(&self, images: Vec<f32>) -> Tensor<2> {
         let shape = [images.len() / self.config.pixels, self.config.pixels];
-        let device = self.network.device();
-        self.network.forward(tensor(images, shape, &device))
+        self.network.forward(tensor(images, shape, &self.device))
     }
 
     /// The share of these examples whose label is the most probable class.
@@ -150,28 +141,6 @@ impl Classifier {
         }
         Ok(right as f64 / examples.len() as f64)
     }
-
-    /// The weights as the bytes of a safetensors file, with PyTorch's names and layout.
-    pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
-        let description = Description { classifier: self.config.clone() };
-        Tensors::of(&self.network).to_bytes(precision, &description)
-    }
-
-    /// Loads the bytes of [`to_safetensors`](Self::to_safetensors), on the CPU.
-    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
-        let (tensors, Description { classifier: config }) = Tensors::from_bytes(bytes)?;
-        config.check()?;
-        let size = Perceptron::size(config.pixels, config.hidden, config.classes);
-        let make = || config.network(&mut Initialiser::new(0, &cpu()));
-        let network = tensors.into_network(size, make)?.valid();
-        Ok(Self { config, network })
-    }
-}
-
-impl ClassifierConfig {
-    fn network(&self, init: &mut Initialiser) -> Perceptron {
-        Perceptron::new(init, self.pixels, self.hidden, self.classes)
-    }
 }
 
 impl Model for Classifier {
@@ -180,27 +149,17 @@ impl Model for Classifier {
     type Losses = CrossEntropy;
     type Network = Perceptron;
 
+    fn shape(config: &ClassifierConfig) -> &ClassifierConfig {
+        config
+    }
+
     fn check(config: &ClassifierConfig, examples: &Examples<'_>) -> Result<()> {
         config.check()?;
         examples.check(config.pixels, config.classes)
     }
 
     fn plan(config: &ClassifierConfig) -> Plan {
-        Plan {
-            batch_size: config.batch_size,
-            length: Length::Epochs(config.epochs),
-            optimiser: Optimiser::Adam,
-            learning_rate: Schedule::Constant(config.learning_rate),
-            gradient_norm: None,
-        }
-    }
-
-    fn network(
-        config: &ClassifierConfig,
-        _examples: &Examples<'_>,
-        init: &mut Initialiser,
-    ) -> Perceptron {
-        config.network(init)
+        Plan::adam(config.batch_size, config.epochs, config.learning_rate)
     }
 
     fn pass(
@@ -217,10 +176,6 @@ impl Model for Classifier {
         let loss = loss.div_scalar(rows.len() as f64);
         let losses = CrossEntropy::of_mean(host(loss.clone().inner())[0], rows.len());
         Ok(Pass::new(loss, losses))
-    }
-
-    fn trained(config: &ClassifierConfig, network: &Perceptron) -> Self {
-        Self { config: config.clone(), network: network.valid() }
     }
 
     fn extended(mut saved: ClassifierConfig, to: &ClassifierConfig) -> ClassifierConfig {

@@ -18,13 +18,16 @@ use crate::{Error, Result};
 /// assert!(serde_json::from_str::<Config>(r#"{ "training": { "optimizer": "adam" } }"#).is_err());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+pub type Config = Setup<NetworkConfig, TrainingConfig>;
+
+/// A network and its training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The network.
-    pub network: NetworkConfig,
-    /// The training.
-    pub training: TrainingConfig,
+pub struct Setup<N, T> {
+    /// The shape of the network.
+    pub network: N,
+    /// How it is trained.
+    pub training: T,
 }
 
 /// Shapes of the three networks of an autoencoder.

@@ -59,18 +59,6 @@ impl Encoder {
         Self { convolutions, output }
     }
 
-    /// The number of parameters.
-    pub(crate) fn size(
-        image: [usize; 2],
-        inputs: usize,
-        channels: [usize; 3],
-        classes: usize,
-    ) -> usize {
-        let before = [inputs, channels[0], channels[1]];
-        let convolutions = (0..3).map(|i| Convolution::size(before[i], channels[i], WINDOWS[i]));
-        convolutions.sum::<usize>() + Linear::size(small_size(image, channels[2]), classes)
-    }
-
     pub(crate) fn forward(&self, x: Tensor<4>) -> Tensor<2> {
         let hidden = self.convolutions.iter().fold(x, |x, layer| relu(layer.forward(x)));
         self.output.forward(hidden.flatten(1, 3))
@@ -101,13 +89,6 @@ impl Decoder {
             .map(|i| Convolution::transposed(init, channels[i], after[i], WINDOWS[i]))
             .collect();
         Self { input, deconvolutions, small: [channels[2], rows, columns] }
-    }
-
-    /// The number of parameters.
-    pub(crate) fn size(image: [usize; 2], channels: [usize; 3], classes: usize) -> usize {
-        let after = [1, channels[0], channels[1]];
-        let deconvolutions = (0..3).map(|i| Convolution::size(channels[i], after[i], WINDOWS[i]));
-        deconvolutions.sum::<usize>() + Linear::size(classes, small_size(image, channels[2]))
     }
 
     pub(crate) fn forward(&self, z: Tensor<2>) -> Tensor<2> {

@@ -1,18 +1,18 @@
 //! A conditional variational autoencoder, and its training.
 
-use burn::module::Module;
+use burn::tensor::Tensor;
 use burn::tensor::activation::{log_softmax, sigmoid};
-use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, DecoderBias, NetworkConfig, TrainingConfig};
 use crate::diagnosis::Tally;
 use crate::layers::Initialiser;
+use crate::net::Parameters as _;
 use crate::network::{Inputs, Network, Terms};
 use crate::random::Purpose;
 use crate::training::{Batch, Length, Model, Pass, Plan, Schedule};
-use crate::weights::{Precision, Tensors, host, tensor};
-use crate::{Diagnosis, Examples, PriorSnapshot, Result, cpu};
+use crate::weights::{host, tensor};
+use crate::{Diagnosis, Examples, Net, PriorSnapshot, Result};
 
 /// A conditional variational autoencoder with one categorical latent variable.
 ///
@@ -25,18 +25,7 @@ use crate::{Diagnosis, Examples, PriorSnapshot, Result, cpu};
 /// assert_eq!(Cvae::from_safetensors(&bytes)?.config(), cvae.config());
 /// # Ok::<(), shafer_nets::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Cvae {
-    config: NetworkConfig,
-    network: Network,
-}
-
-/// The metadata of a file of weights.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    cvae: NetworkConfig,
-}
+pub type Cvae = Net<Network>;
 
 /// Examples in a block of an evaluation: memory does not grow with their number.
 const EVALUATED_AT_ONCE: usize = 512;
@@ -46,42 +35,16 @@ fn log_probabilities(logits: Tensor<2>) -> Vec<f64> {
 }
 
 impl Cvae {
-    /// With the initial parameters of a training with this seed and [`DecoderBias::Random`].
-    pub fn untrained(config: &NetworkConfig, seed: u64) -> Result<Self> {
-        config.check()?;
-        let network = Network::new(config, &mut Initialiser::new(seed, &cpu()));
-        Ok(Self::of(config.clone(), &network))
-    }
-
-    fn of(config: NetworkConfig, network: &Network) -> Self {
-        Self { config, network: network.valid() }
-    }
-
-    /// The configuration.
-    pub fn config(&self) -> &NetworkConfig {
-        &self.config
-    }
-
-    /// Moves the networks to another device.
-    #[must_use]
-    pub fn to(self, device: &Device) -> Self {
-        Self { network: self.network.to_device(device), ..self }
-    }
-
-    fn device(&self) -> Device {
-        self.network.prior().device()
-    }
-
     /// The image of every latent class: `latent_classes x pixels`, from 0 to 1.
     pub fn decode(&self) -> Vec<f32> {
-        let classes = Tensor::eye(self.config.latent_classes, &self.device());
+        let classes = Tensor::eye(self.config.latent_classes, &self.device);
         host(sigmoid(self.network.decoder(classes)))
     }
 
     /// The prior, as the paper's linear layer and its features.
     pub fn prior(&self) -> PriorSnapshot {
         let (weight, bias) = self.network.prior().output();
-        let conditions = Tensor::eye(self.config.conditions, &self.device());
+        let conditions = Tensor::eye(self.config.conditions, &self.device);
         PriorSnapshot {
             feature_count: self.config.prior_hidden,
             classes: self.config.latent_classes,
@@ -103,10 +66,14 @@ impl Cvae {
     /// ```
     pub fn posterior(&self, examples: Examples<'_>) -> Result<Vec<f32>> {
         examples.check(self.config.pixels(), self.config.conditions)?;
-        let device = self.device();
         let rows: Vec<u32> = (0..examples.len() as u32).collect();
         let block = |rows: &[u32]| {
-            host(self.network.posterior(&Inputs::gather(&self.config, &examples, rows, &device)))
+            host(self.network.posterior(&Inputs::gather(
+                &self.config,
+                &examples,
+                rows,
+                &self.device,
+            )))
         };
         Ok(rows.chunks(EVALUATED_AT_ONCE).flat_map(block).collect())
     }
@@ -115,13 +82,12 @@ impl Cvae {
     pub fn diagnose(&self, examples: Examples<'_>) -> Result<Diagnosis> {
         let NetworkConfig { conditions, latent_classes: classes, .. } = self.config;
         examples.check(self.config.pixels(), conditions)?;
-        let device = self.device();
-        let one_hot = Tensor::eye(conditions, &device);
+        let one_hot = Tensor::eye(conditions, &self.device);
         let log_p = log_probabilities(self.network.prior().forward(one_hot));
         let mut tally = Tally::new(conditions, classes);
         let rows: Vec<u32> = (0..examples.len() as u32).collect();
         for rows in rows.chunks(EVALUATED_AT_ONCE) {
-            let inputs = Inputs::gather(&self.config, &examples, rows, &device);
+            let inputs = Inputs::gather(&self.config, &examples, rows, &self.device);
             let log_q = log_probabilities(self.network.posterior(&inputs));
             for (&row, log_q) in rows.iter().zip(log_q.chunks_exact(classes)) {
                 let condition = examples.label(row);
@@ -129,21 +95,6 @@ impl Cvae {
             }
         }
         Ok(tally.diagnosis())
-    }
-
-    /// The weights as the bytes of a safetensors file, with PyTorch's names and layout.
-    pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
-        let description = Description { cvae: self.config.clone() };
-        Tensors::of(&self.network).to_bytes(precision, &description)
-    }
-
-    /// Loads the bytes of [`to_safetensors`](Self::to_safetensors), on the CPU.
-    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
-        let (tensors, Description { cvae: config }) = Tensors::from_bytes(bytes)?;
-        config.check()?;
-        let make = || Network::new(&config, &mut Initialiser::new(0, &cpu()));
-        let network = tensors.into_network(Network::size(&config), make)?;
-        Ok(Self::of(config, &network))
     }
 }
 
@@ -179,6 +130,10 @@ impl Model for Cvae {
     type Losses = Losses;
     type Network = Network;
 
+    fn shape(config: &Config) -> &NetworkConfig {
+        &config.network
+    }
+
     fn check(config: &Config, examples: &Examples<'_>) -> Result<()> {
         config.check()?;
         examples.check(config.network.pixels(), config.network.conditions)
@@ -196,7 +151,7 @@ impl Model for Cvae {
     }
 
     fn network(config: &Config, examples: &Examples<'_>, init: &mut Initialiser) -> Network {
-        let mut network = Network::new(&config.network, init);
+        let mut network = Network::make(&config.network, init);
         if config.training.decoder_bias == DecoderBias::MeanImage {
             network.set_decoder_bias(examples.mean_log_odds());
         }
@@ -221,10 +176,6 @@ impl Model for Cvae {
         let sum = |sum: Tensor<1>| f64::from(host(sum.inner())[0]);
         let losses = Losses { reconstruction: sum(reconstruction), kl: sum(kl) };
         Ok(Pass::new(loss, losses))
-    }
-
-    fn trained(config: &Config, network: &Network) -> Self {
-        Self::of(config.network.clone(), network)
     }
 
     fn extended(mut saved: Config, to: &Config) -> Config {

@@ -3,12 +3,13 @@
 //! They differ from burn's in their initial values: every parameter is uniform within `1 / sqrt(fan_in)` of
 //! 0, as in the paper's experiments, and has its own stream of random numbers.
 
-use burn::module::{Module, Param};
+use burn::module::{Module, Param, ParamId};
 use burn::tensor::activation::relu;
 use burn::tensor::module::{conv_transpose2d, conv2d, linear};
 use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
 use burn::tensor::{Device, Tensor, TensorData};
 
+use crate::device::cpu;
 use crate::random::{Purpose, Random};
 
 /// Draws the initial values of a network's parameters.
@@ -17,17 +18,26 @@ pub struct Initialiser {
     seed: u64,
     drawn: u64,
     device: Device,
+    /// Whether parameters have only a shape.
+    measures: bool,
+    /// The values of all parameters so far.
+    size: usize,
 }
 
 impl Initialiser {
     /// Parameters will be on this device, with gradients.
     pub fn new(seed: u64, device: &Device) -> Self {
-        Self { seed, drawn: 0, device: device.clone().autodiff() }
+        Self { seed, drawn: 0, device: device.clone().autodiff(), measures: false, size: 0 }
     }
 
-    /// The device of the parameters, with gradients.
-    pub fn device(&self) -> &Device {
-        &self.device
+    /// Counts the values of parameters without making any.
+    pub(crate) fn measuring() -> Self {
+        Self { measures: true, ..Self::new(0, &cpu()) }
+    }
+
+    /// The number of values of all parameters so far.
+    pub(crate) fn size(&self) -> usize {
+        self.size
     }
 
     /// A parameter that is uniform within `1 / sqrt(fan_in)` of 0.
@@ -56,14 +66,38 @@ impl Initialiser {
     ) -> Param<Tensor<D>> {
         let mut random = Random::new(self.seed, Purpose::Parameters, self.drawn);
         self.drawn += 1;
-        let values: Vec<f32> = (0..shape.iter().product()).map(|_| draw(&mut random)).collect();
-        Param::from_data(TensorData::new(values, shape), &self.device)
+        self.parameter(shape, || draw(&mut random))
     }
 
-    /// State that is saved with the parameters, but not changed by the optimiser.
-    pub fn state<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Param<Tensor<D>> {
-        let state = Param::from_data(TensorData::new(values, shape), &self.device);
-        state.set_require_grad(false)
+    /// A parameter that starts from the same value everywhere.
+    pub(crate) fn constant<const D: usize>(
+        &mut self,
+        value: f32,
+        shape: [usize; D],
+    ) -> Param<Tensor<D>> {
+        self.parameter(shape, || value)
+    }
+
+    /// State that starts from the same value everywhere. It is saved with the parameters, but not changed by the
+    /// optimiser.
+    pub fn state<const D: usize>(&mut self, value: f32, shape: [usize; D]) -> Param<Tensor<D>> {
+        self.constant(value, shape).set_require_grad(false)
+    }
+
+    fn parameter<const D: usize>(
+        &mut self,
+        shape: [usize; D],
+        mut value: impl FnMut() -> f32,
+    ) -> Param<Tensor<D>> {
+        let size = shape.iter().product();
+        self.size += size;
+        if self.measures {
+            let zeros = move |device: &Device, _| Tensor::zeros(shape, device);
+            let device = self.device.clone();
+            return Param::uninitialized(ParamId::new(), zeros, device, true, shape.into());
+        }
+        let values: Vec<f32> = (0..size).map(|_| value()).collect();
+        Param::from_data(TensorData::new(values, shape), &self.device)
     }
 }
 
@@ -81,16 +115,6 @@ impl Linear {
             weight: init.uniform([inputs, outputs], inputs),
             bias: init.uniform([outputs], inputs),
         }
-    }
-
-    /// The number of parameters.
-    pub(crate) fn size(inputs: usize, outputs: usize) -> usize {
-        (inputs + 1) * outputs
-    }
-
-    /// Where its parameters are.
-    pub(crate) fn device(&self) -> Device {
-        self.bias.val().device().inner()
     }
 
     pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
@@ -118,11 +142,6 @@ impl Perceptron {
         }
     }
 
-    /// The number of parameters.
-    pub(crate) fn size(inputs: usize, hidden: usize, outputs: usize) -> usize {
-        Linear::size(inputs, hidden) + Linear::size(hidden, outputs)
-    }
-
     pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         self.output.forward(self.features(x))
     }
@@ -135,13 +154,8 @@ impl Perceptron {
     /// Replaces the biases of the last layer.
     pub(crate) fn set_output_bias(&mut self, bias: Vec<f32>) {
         let shape = [bias.len()];
-        let device = self.output.device().autodiff();
+        let device = self.output.bias.val().device();
         self.output.bias = Param::from_data(TensorData::new(bias, shape), &device);
-    }
-
-    /// Where its parameters are.
-    pub(crate) fn device(&self) -> Device {
-        self.output.device()
     }
 
     /// Weights and biases of the last layer.
@@ -206,11 +220,6 @@ impl Convolution {
             window,
             transposed,
         }
-    }
-
-    /// The number of parameters.
-    pub(crate) fn size(inputs: usize, outputs: usize, window: Window) -> usize {
-        (inputs * window.side * window.side + 1) * outputs
     }
 
     pub(crate) fn forward(&self, x: Tensor<4>) -> Tensor<4> {

@@ -69,7 +69,7 @@
 //! | data | [`Examples`]: images of bytes with labels, borrowed |
 //! | training | [`Trainer`], [`Step`]; [`training::Model`] for a network of your own |
 //! | devices | [`device()`], [`cpu`], [`Device`] |
-//! | files | [`Precision`] of stored weights |
+//! | files | [`Net`]: a network that is written to a file, with the [`Precision`] of its weights |
 //! | errors | [`Error`], [`Result`] |
 //!
 //! # Reproducibility
@@ -112,6 +112,7 @@ mod error;
 mod examples;
 mod fused;
 mod layers;
+mod net;
 mod network;
 mod optimiser;
 mod prior;
@@ -124,7 +125,7 @@ pub use burn::tensor::Device;
 pub use classifier::{Classifier, ClassifierConfig};
 pub use colour_images::{ByteImages, ColourImages};
 pub use config::{
-    Architecture, Checkpoints, Config, DecoderBias, NetworkConfig, Objective, Optimiser,
+    Architecture, Checkpoints, Config, DecoderBias, NetworkConfig, Objective, Optimiser, Setup,
     TrainingConfig,
 };
 pub use cvae::{Cvae, Losses};
@@ -132,6 +133,7 @@ pub use device::{cpu, device};
 pub use diagnosis::Diagnosis;
 pub use error::{Error, Result};
 pub use examples::Examples;
+pub use net::{Net, Parameters};
 pub use prior::PriorSnapshot;
 pub use training::{Step, Trainer};
 pub use weights::Precision;

@@ -4,11 +4,13 @@ use burn::module::Module;
 use burn::tensor::activation::{log_softmax, softmax};
 use burn::tensor::{Device, Tensor};
 
+use crate::Result;
 use crate::config::{Architecture, NetworkConfig};
 use crate::convolution::{Decoder, Encoder};
 use crate::examples::Examples;
 use crate::fused::{bernoulli_nll, without_traces};
 use crate::layers::{Initialiser, Perceptron};
+use crate::net::Parameters;
 use crate::weights::tensor;
 
 /// The posterior `q(z|x,y)`, the prior `p(z|y)` and the decoder `p(x|z)`.
@@ -40,9 +42,16 @@ pub(crate) struct Terms {
     pub(crate) kl: Tensor<1>,
 }
 
-impl Network {
-    /// `config` has been checked.
-    pub(crate) fn new(config: &NetworkConfig, init: &mut Initialiser) -> Self {
+impl Parameters for Network {
+    type Config = NetworkConfig;
+
+    const NAME: &'static str = "cvae";
+
+    fn check(config: &NetworkConfig) -> Result<()> {
+        config.check()
+    }
+
+    fn make(config: &NetworkConfig, init: &mut Initialiser) -> Self {
         let classes = config.latent_classes;
         let (pixels, conditions) = (config.pixels(), config.conditions);
         let posterior = match config.architecture {
@@ -68,32 +77,15 @@ impl Network {
         };
         Self { posterior, prior, decoder }
     }
+}
 
+impl Network {
     /// Sets the biases of the decoder's last layer to these logits of the pixels, if it is a perceptron: a
     /// convolution has no bias for each pixel.
     pub(crate) fn set_decoder_bias(&mut self, logits: Vec<f32>) {
         if let Generator::Mlp(network) = &mut self.decoder {
             network.set_output_bias(logits);
         }
-    }
-
-    /// The number of parameters.
-    pub(crate) fn size(config: &NetworkConfig) -> usize {
-        let NetworkConfig { image, conditions, latent_classes: classes, prior_hidden, .. } =
-            *config;
-        let pixels = config.pixels();
-        let prior = Perceptron::size(conditions, prior_hidden, classes);
-        prior
-            + match config.architecture {
-                Architecture::Mlp { hidden } => {
-                    Perceptron::size(pixels + conditions, hidden, classes)
-                        + Perceptron::size(classes, hidden, pixels)
-                }
-                Architecture::Convolutional { channels } => {
-                    Encoder::size(image, 1 + conditions, channels, classes)
-                        + Decoder::size(image, channels, classes)
-                }
-            }
     }
 
     /// The logits of q.

@@ -29,11 +29,6 @@ impl Lstm {
         }
     }
 
-    /// The number of parameters.
-    pub(crate) fn size(inputs: usize, width: usize) -> usize {
-        (inputs + width + 2) * 4 * width
-    }
-
     fn width(&self) -> usize {
         self.weight_hh.dims()[0]
     }

@@ -5,7 +5,6 @@
 
 use std::fmt::Debug;
 
-use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Optimiser;
 use crate::examples::Batches;
 pub use crate::layers::Initialiser;
+use crate::net::{Net, Parameters};
 use crate::optimiser::Descent;
 use crate::random::{Purpose, Random};
 pub use crate::schedule::{Annealed, Schedule};
@@ -32,7 +32,10 @@ pub trait Model: Sized {
     /// What a step reports.
     type Losses: Losses;
     /// Its parameters and state.
-    type Network: Module;
+    type Network: Parameters;
+
+    /// The shape of the network.
+    fn shape(config: &Self::Config) -> &<Self::Network as Parameters>::Config;
 
     /// Checks that the configuration is valid and fits the examples. Nothing else is called before.
     fn check(config: &Self::Config, examples: &Self::Examples<'_>) -> Result<()>;
@@ -40,12 +43,14 @@ pub trait Model: Sized {
     /// How it is trained.
     fn plan(config: &Self::Config) -> Plan;
 
-    /// The network before its first step.
+    /// The network before its first step; it may depend on the examples.
     fn network(
         config: &Self::Config,
-        examples: &Self::Examples<'_>,
+        _examples: &Self::Examples<'_>,
         init: &mut Initialiser,
-    ) -> Self::Network;
+    ) -> Self::Network {
+        Self::Network::make(Self::shape(config), init)
+    }
 
     /// The forward pass over a batch. It must be a function of its arguments.
     fn pass(
@@ -54,9 +59,6 @@ pub trait Model: Sized {
         network: &Self::Network,
         batch: &Batch<'_>,
     ) -> Result<Pass<Self>>;
-
-    /// The model as it is now, in evaluation mode: `network.valid()` has no gradients.
-    fn trained(config: &Self::Config, network: &Self::Network) -> Self;
 
     /// The configuration of a saved training with the length of another one, so that a training can be
     /// extended. The default allows no other length.
@@ -129,6 +131,27 @@ pub struct Plan {
     pub learning_rate: Schedule,
     /// Clips the global gradient norm to this.
     pub gradient_norm: Option<f64>,
+}
+
+impl Plan {
+    /// Adam with a constant learning rate.
+    pub fn adam(batch_size: usize, epochs: usize, learning_rate: f64) -> Self {
+        Self {
+            batch_size,
+            length: Length::Epochs(epochs),
+            optimiser: Optimiser::Adam,
+            learning_rate: Schedule::Constant(learning_rate),
+            gradient_norm: None,
+        }
+    }
+
+    /// The number of batches of a training on this number of examples.
+    pub fn batches(&self, examples: usize) -> usize {
+        match self.length {
+            Length::Epochs(epochs) => epochs.saturating_mul(examples.div_ceil(self.batch_size)),
+            Length::Iterations(iterations) => iterations,
+        }
+    }
 }
 
 /// When a training ends.
@@ -399,9 +422,9 @@ impl<'a, M: Model> Trainer<'a, M> {
         tensors.to_bytes(Precision::Single, &description)
     }
 
-    /// The model as it is now.
-    pub fn model(&self) -> M {
-        M::trained(&self.config, self.network())
+    /// The network as it is now.
+    pub fn model(&self) -> Net<M::Network> {
+        Net::of(M::shape(&self.config).clone(), self.network())
     }
 
     /// Whether the training has come to its end.
@@ -426,10 +449,7 @@ impl<'a, M: Model> Trainer<'a, M> {
 
     /// The number of batches of the whole training.
     pub fn iterations(&self) -> usize {
-        match self.plan.length {
-            Length::Epochs(epochs) => epochs.saturating_mul(self.batches.per_epoch()),
-            Length::Iterations(iterations) => iterations,
-        }
+        self.plan.batches(self.examples.count())
     }
 
     /// The number of batches in an epoch.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use shafer_nets::training::{
     Batch, Dataset, Initialiser, Length, Losses, Model, Pass, Plan, Schedule,
 };
-use shafer_nets::{Error, Optimiser, Result, Trainer, cpu};
+use shafer_nets::{Error, Optimiser, Parameters, Result, Trainer, cpu};
 
 /// `y = x w + b`, and the moving average of the batches' mean `x`.
 #[derive(Module, Debug)]
@@ -25,6 +25,24 @@ struct Line {
 struct Regression {
     batch_size: usize,
     epochs: usize,
+}
+
+impl Parameters for Line {
+    type Config = Regression;
+
+    const NAME: &'static str = "line";
+
+    fn check(_: &Regression) -> Result<()> {
+        Ok(())
+    }
+
+    fn make(_: &Regression, init: &mut Initialiser) -> Self {
+        Self {
+            weight: init.uniform([1], 1),
+            bias: init.uniform([1], 1),
+            average: init.state(0.0, [1]),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -72,6 +90,10 @@ impl Model for Regression {
     type Losses = Errors;
     type Network = Line;
 
+    fn shape(config: &Self) -> &Self {
+        config
+    }
+
     fn check(config: &Self, _points: &&Points) -> Result<()> {
         assert!(config.batch_size > 0);
         Ok(())
@@ -84,14 +106,6 @@ impl Model for Regression {
             optimiser: NESTEROV,
             learning_rate: RATE,
             gradient_norm: Some(NORM),
-        }
-    }
-
-    fn network(_config: &Self, _points: &&Points, init: &mut Initialiser) -> Line {
-        Line {
-            weight: init.uniform([1], 1),
-            bias: init.uniform([1], 1),
-            average: init.state(vec![0.0], [1]),
         }
     }
 
@@ -119,10 +133,6 @@ impl Model for Regression {
             });
             line
         }))
-    }
-
-    fn trained(config: &Self, _line: &Line) -> Self {
-        config.clone()
     }
 }
 

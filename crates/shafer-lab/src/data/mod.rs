@@ -17,6 +17,7 @@ pub(crate) use self::folders::{decoded_images, folders};
 use crate::cli::{Cli, Data, DataAction};
 use crate::commands::{print, print_json};
 use crate::interrupt;
+use crate::words::counted;
 
 /// Runs the command.
 pub(crate) fn run(cli: &Cli, arguments: &Data) -> Result<()> {
@@ -131,7 +132,7 @@ fn described(report: &fetch::Report) -> String {
     for files in report.files.chunk_by(|a, b| a.from == b.from) {
         let what = match files {
             [file] => file.name.clone(),
-            _ => format!("{} files", files.len()),
+            _ => counted(files.len(), "file"),
         };
         let _ = writeln!(text, "{}: {what} from {}", report.set, files[0].from);
     }
@@ -182,8 +183,11 @@ fn verify(cli: &Cli, names: &[String], folders: &[PathBuf]) -> Result<()> {
     }
     let wrong = verified.iter().flat_map(|set| &set.files).filter(|file| !file.right).count();
     if wrong > 0 {
-        let what = if wrong == 1 { "1 file is".to_owned() } else { format!("{wrong} files are") };
-        bail!("{what} missing or invalid; run `shafer data fetch` to replace them");
+        let are = if wrong == 1 { "is" } else { "are" };
+        bail!(
+            "{} {are} missing or invalid; run `shafer data fetch` to replace them",
+            counted(wrong, "file")
+        );
     }
     Ok(())
 }
@@ -193,8 +197,7 @@ fn verdict(Verified { set, place, files }: &Verified) -> String {
     match files.len() {
         0 => format!("{set}: in {place}, no checksums to verify\n"),
         n if files.iter().all(|file| file.right) => {
-            let s = if n == 1 { "" } else { "s" };
-            format!("{set}: in {place}, {n} checksum{s} verified\n")
+            format!("{set}: in {place}, {} verified\n", counted(n, "checksum"))
         }
         _ => {
             files.iter().filter_map(|file| Some(format!("{}\n", file.problem.as_ref()?))).collect()

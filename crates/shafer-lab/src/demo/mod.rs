@@ -171,7 +171,13 @@ fn errors_table(results: &ImageResults) -> String {
 impl Demo {
     /// The text for the terminal.
     pub(crate) fn text(&self, colours: Colours) -> String {
-        let mut text = String::new();
+        let mut text = "\
+Each network generates images from ten latent classes, given a query. Bars are the
+probabilities of the classes by three methods; a dot is a class that is dropped.
+The target is softmax without the classes that are likelier under the other query.
+
+"
+        .to_owned();
         for network in &self.networks {
             text += &network.text(colours);
         }

@@ -16,6 +16,7 @@ mod runner;
 pub(crate) mod statistics;
 #[cfg(test)]
 mod tests;
+mod text_table;
 mod training;
 mod vqvae;
 

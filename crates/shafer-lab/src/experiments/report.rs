@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use askama::Template;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::ALL;
 use crate::atomic::write;
@@ -117,10 +118,23 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 #[derive(Template)]
 #[template(path = "experiments/made.html")]
 pub(super) struct Made<'a> {
-    pub(super) revision: &'a str,
-    pub(super) machine: &'a str,
-    pub(super) wall_seconds: f64,
-    pub(super) data_set: &'a str,
+    revision: &'a str,
+    machine: &'a str,
+    wall_seconds: f64,
+    data_set: &'a str,
     /// JSON.
-    pub(super) config: String,
+    config: String,
+}
+
+impl<'a> Made<'a> {
+    pub(super) fn new(
+        revision: &'a str,
+        machine: &'a str,
+        wall_seconds: f64,
+        data_set: &'a str,
+        config: &Value,
+    ) -> Result<Self> {
+        let config = serde_json::to_string_pretty(config)?;
+        Ok(Self { revision, machine, wall_seconds, data_set, config })
+    }
 }

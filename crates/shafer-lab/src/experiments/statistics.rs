@@ -1,6 +1,7 @@
 //! Means over trainings, and their errors.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
+use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,18 @@ impl Summary {
             n: finite.len(),
             infinite: infinite.len(),
         }
+    }
+
+    /// For the terminal: the mean with its standard error, and the number of infinite values.
+    pub(crate) fn text(&self, decimals: usize) -> String {
+        let mut text = self.mean.map_or_else(String::new, |mean| format!("{mean:.decimals$}"));
+        if let Some(se) = self.se {
+            let _ = write!(text, " ± {se:.decimals$}");
+        }
+        if self.infinite > 0 {
+            let _ = write!(text, " {} inf", self.infinite);
+        }
+        text
     }
 }
 

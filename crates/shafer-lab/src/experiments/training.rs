@@ -4,29 +4,35 @@ use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shafer_nets::training::Model;
-use shafer_nets::{Error, Step, Trainer};
+use shafer_nets::{Error, Net, Precision, Step, Trainer};
 
 use super::runner::{Handle, Job};
+
+/// The trained network of a model.
+type Trained<M> = Net<<M as Model>::Network>;
 
 /// A training of a network. It is a [`Job`].
 pub(crate) trait Training: Sync {
     type Model: Model;
-    type Record: Serialize + DeserializeOwned + Send;
+    type Record: TrainingRecord;
     /// The examples. They are loaded when the training starts, and dropped when it ends.
     type Data;
 
     /// The keys of the experiment's configuration that the weights depend on.
     const DEPENDS_ON: &'static [&'static str];
 
+    /// Of the weights that are kept.
+    const PRECISION: Precision = Precision::Half;
+
     /// The name of its files, unique in the run.
     fn name(&self) -> String;
-
-    /// The number of batches, for the progress bar.
-    fn batches(&self) -> u64;
 
     fn config(&self) -> <Self::Model as Model>::Config;
 
     fn seed(&self) -> u64;
+
+    /// The number of examples, for the progress bar.
+    fn count(&self) -> usize;
 
     fn load(&self) -> Result<Self::Data>;
 
@@ -34,14 +40,6 @@ pub(crate) trait Training: Sync {
 
     /// The record before the first step.
     fn record(&self) -> Self::Record;
-
-    /// Two fields of a record: whether the loss stopped being finite, and the wall-clock seconds. A training that
-    /// diverged is recorded, not repeated.
-    fn status<'r>(&self, record: &'r mut Self::Record) -> (&'r mut bool, &'r mut f64);
-
-    /// Drops what a record has of later batches: a record is saved before the state of its training, and may
-    /// be ahead.
-    fn rewind(&self, _: &mut Self::Record, _iteration: usize) {}
 
     /// Records a step. `Error::Diverged` ends the training as a loss that is not finite does.
     fn observe(
@@ -51,16 +49,25 @@ pub(crate) trait Training: Sync {
         trainer: &Trainer<'_, Self::Model>,
     ) -> Result<()>;
 
-    /// Completes the record, and returns the weights as the bytes of a safetensors file.
+    /// Completes the record.
     fn finish(
         &self,
-        record: &mut Self::Record,
-        model: &Self::Model,
-        data: &Self::Data,
-    ) -> Result<Vec<u8>>;
+        _: &mut Self::Record,
+        _model: &Trained<Self::Model>,
+        _: &Self::Data,
+    ) -> Result<()> {
+        Ok(())
+    }
+}
 
-    /// Whether weights of another run are of the right shape.
-    fn check_weights(&self, weights: &[u8]) -> Result<()>;
+/// What a training records.
+pub(crate) trait TrainingRecord: Serialize + DeserializeOwned + Send {
+    /// Two fields: whether the loss stopped being finite, and the wall-clock seconds. A training that diverged
+    /// is recorded, not repeated.
+    fn status(&mut self) -> (&mut bool, &mut f64);
+
+    /// Drops what it has of later batches: a record is saved before the state of its training, and may be ahead.
+    fn rewind(&mut self, _iteration: usize, _batches_per_epoch: usize) {}
 }
 
 impl<T: Training> Job for T {
@@ -73,7 +80,7 @@ impl<T: Training> Job for T {
     }
 
     fn size(&self) -> u64 {
-        self.batches()
+        T::Model::plan(&self.config()).batches(self.count()) as u64
     }
 
     fn run(&self, handle: &Handle<'_>) -> Result<Self::Record> {
@@ -88,9 +95,9 @@ impl<T: Training> Job for T {
             }
             None => (Trainer::new(&config, examples, seed, handle.device())?, self.record()),
         };
-        self.rewind(&mut record, trainer.iteration());
+        record.rewind(trainer.iteration(), trainer.batches_per_epoch());
         handle.advance(trainer.iteration() as u64);
-        let before = *self.status(&mut record).1;
+        let before = *record.status().1;
         loop {
             let step = trainer.step().map_err(anyhow::Error::from).and_then(|step| {
                 step.map(|step| self.observe(&mut record, &step, &trainer)).transpose()
@@ -99,24 +106,31 @@ impl<T: Training> Job for T {
                 Ok(Some(())) => {}
                 Ok(None) => break,
                 Err(error) if matches!(error.downcast_ref(), Some(Error::Diverged { .. })) => {
-                    *self.status(&mut record).0 = true;
+                    *record.status().0 = true;
                     return Ok(record);
                 }
                 Err(error) => return Err(error),
             }
-            *self.status(&mut record).1 = before + handle.seconds();
+            *record.status().1 = before + handle.seconds();
             handle.advance(1);
             handle.save(&record, || Ok(trainer.save()?))?;
         }
-        let weights = self.finish(&mut record, &trainer.model(), &data)?;
-        handle.write_weights(&weights)?;
+        let model = trainer.model();
+        self.finish(&mut record, &model, &data)?;
+        handle.write_weights(&model.to_safetensors(T::PRECISION)?)?;
         Ok(record)
     }
 
     fn check_weights(&self, record: &mut Self::Record, weights: Option<&[u8]>) -> Result<()> {
         match weights {
-            Some(weights) => Training::check_weights(self, weights),
-            None if *self.status(record).0 => Ok(()),
+            Some(weights) => {
+                let model = Trained::<T::Model>::from_safetensors(weights)?;
+                if model.config() != T::Model::shape(&self.config()) {
+                    bail!("is a network of another shape");
+                }
+                Ok(())
+            }
+            None if *record.status().0 => Ok(()),
             None => bail!("does not exist"),
         }
     }

@@ -1,6 +1,6 @@
 //! The distribution of a method over joint classes.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use shafer::{Logits, Method, Product, Threads};
 use shafer_nets::behaviour::NetworkConfig;
 
@@ -14,24 +14,7 @@ pub(crate) struct JointDistribution {
 }
 
 impl JointDistribution {
-    /// Of each method, for the same logits.
-    pub(crate) fn all(
-        methods: &[(String, Method)],
-        logits: &[f32],
-        network: &NetworkConfig,
-    ) -> Result<Vec<Self>> {
-        let of = |(title, method): &(String, Method)| {
-            Self::new(*method, logits, network).with_context(|| title.clone())
-        };
-        methods.iter().map(of).collect()
-    }
-
-    /// Applies a method to each variable.
-    pub(crate) fn new(method: Method, logits: &[f32], network: &NetworkConfig) -> Result<Self> {
-        Self::at(method, 1.0, logits, network)
-    }
-
-    /// As [`new`](Self::new), at a temperature.
+    /// Applies a method to each variable, at a temperature.
     pub(crate) fn at(
         method: Method,
         temperature: f64,

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::Prediction;
+use crate::words::counted;
 
 /// A summary of predictions that holds only counts.
 #[derive(Default)]
@@ -42,9 +43,6 @@ impl KeptCounts {
 
     /// For the terminal.
     pub(crate) fn text(&self, scene: &Path, pedestrians: usize) -> String {
-        let counted = |count: usize, one: &str| {
-            if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
-        };
         let mut text = format!(
             "{}: {}, {}, {}\n",
             scene.display(),

@@ -28,6 +28,7 @@ use self::recording::Recording;
 pub(crate) use self::recording::{FrameRate, Units};
 pub(crate) use self::windows::{observations, window_shape};
 use crate::method::Choice;
+use crate::words::counted;
 
 /// A network that was tested on ETH: `trainings/eth-seed-00.weights.safetensors` of a run of `shafer reproduce behaviour`.
 pub(crate) const WEIGHTS: &[u8] = include_bytes!("../../weights/behaviour.safetensors");
@@ -126,9 +127,8 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Forecaster {
     recording: Recording,
     predictor: Predictor,
-    methods: Vec<(String, Method)>,
-    /// One more, at a temperature.
-    calibrated: Option<(String, Method, f64)>,
+    /// Title, method and temperature.
+    methods: Vec<(String, Method, f64)>,
     warnings: Vec<String>,
 }
 
@@ -154,25 +154,24 @@ impl Forecaster {
             );
         }
         let classes = network.classes;
-        let methods = request.methods.iter().map(|choice| choice.method(classes));
-        let methods = methods.collect::<Result<Vec<_>>>()?;
-        let calibrated = request
-            .calibration
-            .map(|calibration| {
-                let found = calibration.classes();
-                if found != classes {
-                    bail!(
-                        "the calibration is for {found} classes, but each variable of the network has {classes}"
-                    );
-                }
-                let (method, temperature) = calibration.method(None)?;
-                let name =
-                    format!("{} calibrated for {}", calibration.score(), calibration.alpha());
-                Ok((name, method, temperature))
-            })
-            .transpose()?;
+        let mut methods = Vec::new();
+        for choice in request.methods {
+            let (title, method) = choice.method(classes)?;
+            methods.push((title, method, 1.0));
+        }
+        if let Some(calibration) = request.calibration {
+            let found = calibration.classes();
+            if found != classes {
+                bail!(
+                    "the calibration is for {found} classes, but each variable of the network has {classes}"
+                );
+            }
+            let (method, temperature) = calibration.method(None)?;
+            let title = format!("{} calibrated for {}", calibration.score(), calibration.alpha());
+            methods.push((title, method, temperature));
+        }
         let warnings = recording.warnings();
-        Ok(Self { recording, predictor, methods, calibrated, warnings })
+        Ok(Self { recording, predictor, methods, warnings })
     }
 
     /// What suggests that the scene is not what it is taken for.
@@ -208,7 +207,7 @@ impl Forecaster {
     }
 
     fn predict(&self, frame: u32) -> Result<Prediction> {
-        let Self { recording, predictor, methods, calibrated, .. } = self;
+        let Self { recording, predictor, methods, .. } = self;
         let network = predictor.config();
         // The first state that the network sees has a velocity and an acceleration: two steps more.
         let steps = network.history_steps + 2;
@@ -219,11 +218,11 @@ impl Forecaster {
         let distributions = (0..windows.len())
             .map(|agent| {
                 let logits = encoded.logits(agent);
-                let mut made = JointDistribution::all(methods, logits, network)?;
-                if let Some((_, method, temperature)) = calibrated {
-                    made.push(JointDistribution::at(*method, *temperature, logits, network)?);
-                }
-                Ok(made)
+                let of = |(title, method, temperature): &(String, Method, f64)| {
+                    let made = JointDistribution::at(*method, *temperature, logits, network);
+                    made.with_context(|| title.clone())
+                };
+                methods.iter().map(of).collect::<Result<Vec<_>>>()
             })
             .collect::<Result<Vec<_>>>()?;
         // Only classes that a method keeps are decoded, each once, in one batch.
@@ -242,11 +241,6 @@ impl Forecaster {
         for (query, forecast) in queries.iter().zip(predictor.forecast(&encoded, &queries)?) {
             forecasts[query.agent * classes + query.class] = Some(forecast);
         }
-        let titles: Vec<&String> = methods
-            .iter()
-            .map(|(title, _)| title)
-            .chain(calibrated.iter().map(|(title, ..)| title))
-            .collect();
         let agents =
             windows.iter().zip(&distributions).enumerate().map(|(agent, (window, made))| {
                 let modes = |distribution: &JointDistribution| {
@@ -266,11 +260,11 @@ impl Forecaster {
                     neighbours: window.neighbour_count,
                     past: past.collect(),
                     constant_velocity: constant_velocity(window, network.future_steps),
-                    methods: titles
+                    methods: methods
                         .iter()
                         .zip(made)
-                        .map(|(title, made)| MethodModes {
-                            method: (*title).clone(),
+                        .map(|((title, ..), made)| MethodModes {
+                            method: title.clone(),
                             modes: modes(made),
                         })
                         .collect(),
@@ -308,9 +302,8 @@ impl Prediction {
     /// For the terminal: the likeliest modes of each pedestrian, and where they end.
     pub(crate) fn text(&self) -> String {
         const SHOWN: usize = 5;
-        let people = if self.agents.len() == 1 { "pedestrian" } else { "pedestrians" };
-        let mut text =
-            format!("{}, frame {}: {} {people}\n", self.scene, self.frame, self.agents.len());
+        let people = counted(self.agents.len(), "pedestrian");
+        let mut text = format!("{}, frame {}: {people}\n", self.scene, self.frame);
         for agent in &self.agents {
             let [x, y] = agent.position;
             let _ = write!(text, "\npedestrian {} at ({x:.2}, {y:.2})", agent.agent);

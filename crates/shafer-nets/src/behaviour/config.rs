@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{finite_positive, positive, size};
+use crate::config::{Setup, finite_positive, positive, size};
 use crate::schedule::Annealed;
 use crate::{Error, Result};
 
@@ -20,14 +20,7 @@ use crate::{Error, Result};
 /// assert!(serde_json::from_str::<Config>(r#"{ "training": { "epochs": 50 } }"#).is_err());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The network.
-    pub network: NetworkConfig,
-    /// The training.
-    pub training: TrainingConfig,
-}
+pub type Config = Setup<NetworkConfig, TrainingConfig>;
 
 /// Shapes and units of the networks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,9 @@ use burn::tensor::{Device, Tensor};
 use super::config::{Feedback, Likelihood, NetworkConfig, TrainingConfig};
 use super::example::{Example, Observation};
 use super::mixture;
+use crate::Result;
 use crate::layers::{Initialiser, Linear, Perceptron};
+use crate::net::Parameters;
 use crate::recurrent::{Driven, Lstm, hidden};
 use crate::weights::tensor;
 
@@ -59,9 +61,16 @@ pub(crate) struct Decoding {
     action: Tensor<2>,
 }
 
-impl Network {
-    /// `config` has been checked.
-    pub(crate) fn new(config: &NetworkConfig, init: &mut Initialiser) -> Self {
+impl Parameters for Network {
+    type Config = NetworkConfig;
+
+    const NAME: &'static str = "behaviour";
+
+    fn check(config: &NetworkConfig) -> Result<()> {
+        config.check()
+    }
+
+    fn make(config: &NetworkConfig, init: &mut Initialiser) -> Self {
         let Sizes { history, future, edges, hidden, x, latent, decoder, gaussians } =
             Sizes::of(config);
         Self {
@@ -80,23 +89,9 @@ impl Network {
             mixture: Linear::new(init, decoder, gaussians),
         }
     }
+}
 
-    /// The number of parameters.
-    pub(crate) fn size(config: &NetworkConfig) -> usize {
-        let Sizes { history, future, edges, hidden, x, latent, decoder, gaussians } =
-            Sizes::of(config);
-        Lstm::size(STATE, history)
-            + Lstm::size(2 * STATE, edges)
-            + 2 * Linear::size(STATE, future)
-            + 2 * Lstm::size(STATE, future)
-            + Perceptron::size(x, hidden, latent)
-            + Linear::size(x + 4 * future, latent)
-            + 2 * Linear::size(latent + x, decoder)
-            + Linear::size(STATE, ACTION)
-            + Lstm::size(latent + x + ACTION, decoder)
-            + Linear::size(decoder, gaussians)
-    }
-
+impl Network {
     /// What is known at present, as the paper's `x`.
     pub(crate) fn encode(&self, seen: &Seen, config: &NetworkConfig) -> Tensor<2> {
         let rows = seen.present.dims()[0];
@@ -107,11 +102,6 @@ impl Network {
         let history = hidden(&run(&self.history, &seen.history), config.history_width);
         let edges = hidden(&run(&self.edges, &seen.edges), config.edge_width);
         Tensor::cat(vec![history, edges], 1)
-    }
-
-    /// The device of the parameters.
-    pub(crate) fn device(&self) -> Device {
-        self.mixture.device()
     }
 
     /// The logits of p(z|x).

@@ -1,23 +1,20 @@
 //! The predictor of pedestrians.
 
-use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, TensorData};
-use serde::{Deserialize, Serialize};
+use burn::tensor::{Int, Tensor, TensorData};
 
-use super::config::NetworkConfig;
 use super::example::{self, Example, Observation};
 use super::metrics::Point;
 use super::mixture;
 use super::network::{Decoding, Inputs, Network, Seen};
-use crate::layers::Initialiser;
+use crate::net::Net;
 use crate::random::{Purpose, Random};
-use crate::weights::{Precision, Tensors, host, tensor};
-use crate::{Error, Result, cpu};
+use crate::weights::{host, tensor};
+use crate::{Error, Result};
 
 /// A trajectory predictor for pedestrians: the pedestrian Trajectron++ of the paper.
 ///
-/// [`encode`](Self::encode) gives the logits of the latent classes, which are the evidence.
-/// [`forecast`](Self::forecast) and [`sample`](Self::sample) decode the queried joint classes only; the cost
+/// [`encode`](Predictor::encode) gives the logits of the latent classes, which are the evidence.
+/// [`forecast`](Predictor::forecast) and [`sample`](Predictor::sample) decode the queried joint classes only; the cost
 /// is proportional to their number.
 ///
 /// ```
@@ -35,11 +32,7 @@ use crate::{Error, Result, cpu};
 /// assert_eq!(paths[0].len(), 5);
 /// # Ok::<(), shafer_nets::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Predictor {
-    config: NetworkConfig,
-    network: Network,
-}
+pub type Predictor = Net<Network>;
 
 /// Encoded observations.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +77,7 @@ fn row(values: &[f32], row: usize, rows: usize) -> &[f32] {
 pub struct Query {
     /// The index of the pedestrian among those encoded.
     pub agent: usize,
-    /// The joint class: see [`NetworkConfig::split`].
+    /// The joint class: see [`NetworkConfig::split`](super::NetworkConfig::split).
     pub class: usize,
 }
 
@@ -93,7 +86,7 @@ pub struct Query {
 pub struct Draw {
     /// The index of the pedestrian among those encoded.
     pub agent: usize,
-    /// The joint class: see [`NetworkConfig::split`].
+    /// The joint class: see [`NetworkConfig::split`](super::NetworkConfig::split).
     pub class: usize,
     /// The number of paths.
     pub paths: usize,
@@ -110,44 +103,10 @@ pub struct Forecast {
     pub covariance: Vec<[f64; 3]>,
 }
 
-/// The metadata of a file of weights.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    behaviour: NetworkConfig,
-}
-
 /// Rows in a block: memory does not grow with their number.
 const DECODED_AT_ONCE: usize = 192;
 
 impl Predictor {
-    /// With the initial parameters of a training with this seed.
-    pub fn untrained(config: &NetworkConfig, seed: u64) -> Result<Self> {
-        config.check()?;
-        let network = Network::new(config, &mut Initialiser::new(seed, &cpu()));
-        Ok(Self::of(config.clone(), &network))
-    }
-
-    pub(super) fn of(config: NetworkConfig, network: &Network) -> Self {
-        Self { config, network: network.valid() }
-    }
-
-    /// The configuration.
-    pub fn config(&self) -> &NetworkConfig {
-        &self.config
-    }
-
-    /// The number of parameters.
-    pub fn parameters(&self) -> usize {
-        Network::size(&self.config)
-    }
-
-    /// Moves the networks to another device.
-    #[must_use]
-    pub fn to(self, device: &Device) -> Self {
-        Self { network: self.network.to_device(device), ..self }
-    }
-
     /// Encodes observations.
     pub fn encode(&self, observations: &[Observation]) -> Result<Encoded> {
         let mut encoded = Encoded {
@@ -156,9 +115,8 @@ impl Predictor {
             logits: Vec::new(),
             present: Vec::new(),
         };
-        let device = self.network.device();
         for part in observations.chunks(DECODED_AT_ONCE) {
-            let seen = Seen::of(&part.iter().collect::<Vec<_>>(), &self.config, &device);
+            let seen = Seen::of(&part.iter().collect::<Vec<_>>(), &self.config, &self.device);
             let x = self.network.encode(&seen, &self.config);
             encoded.logits.extend(host(self.network.prior(x.clone())));
             encoded.x.extend(host(x));
@@ -183,9 +141,8 @@ impl Predictor {
     /// The future of an example is shorter than a prediction.
     pub fn posterior(&self, examples: &[Example]) -> Result<Vec<f32>> {
         example::check(examples, &self.config)?;
-        let device = self.network.device();
         let block = |examples: &[Example]| {
-            let inputs = Inputs::gather(examples, &self.config, &device);
+            let inputs = Inputs::gather(examples, &self.config, &self.device);
             host(self.network.posterior_of(&inputs, &self.config))
         };
         Ok(examples.chunks(DECODED_AT_ONCE).flat_map(block).collect())
@@ -193,7 +150,6 @@ impl Predictor {
 
     /// The mean paths of joint classes, in the order of the queries.
     pub fn forecast(&self, encoded: &Encoded, queries: &[Query]) -> Result<Vec<Forecast>> {
-        let device = self.network.device();
         let mut forecasts = Vec::with_capacity(queries.len());
         for queries in queries.chunks(DECODED_AT_ONCE) {
             let mut decoding = self.start(encoded, queries)?;
@@ -208,7 +164,7 @@ impl Predictor {
                     action.extend(velocity.map(|v| v as f32));
                     forecast.go(velocity, covariance, self.config.seconds_per_step);
                 }
-                decoding.act(tensor(action, [queries.len(), 2], &device));
+                decoding.act(tensor(action, [queries.len(), 2], &self.device));
             }
             forecasts.extend(part);
         }
@@ -234,7 +190,6 @@ impl Predictor {
                 "must be at most 2^24 of a class, for at most 2^24 pedestrians",
             ));
         }
-        let device = self.network.device();
         let mut paths: Vec<Vec<Vec<Point>>> =
             draws.iter().map(|draw| Vec::with_capacity(draw.paths)).collect();
         let rows: Vec<(usize, usize)> = draws
@@ -252,7 +207,7 @@ impl Predictor {
                 .collect();
             let select: Vec<i64> = rows.iter().map(|row| (row.0 - first) as i64).collect();
             let select = TensorData::new(select, [rows.len()]);
-            let select = Tensor::<1, Int>::from_data(select, &device);
+            let select = Tensor::<1, Int>::from_data(select, &self.device);
             // All paths of a class have the same mixture at the first step.
             let mut decoding = self.start(encoded, &queries)?;
             let raw = self.network.step(&mut decoding).select(0, select.clone());
@@ -279,7 +234,7 @@ impl Predictor {
                     path.push(onward(path, velocity.map(f64::from), self.config.seconds_per_step));
                 }
                 if step < self.config.future_steps {
-                    decoding.act(tensor(action, [rows.len(), 2], &device));
+                    decoding.act(tensor(action, [rows.len(), 2], &self.device));
                     raw = host(self.network.step(&mut decoding));
                 }
             }
@@ -315,27 +270,11 @@ impl Predictor {
             x.extend_from_slice(encoded.encoding(agent));
             present.extend_from_slice(row(&encoded.present, agent, encoded.agents));
         }
-        let device = self.network.device();
         Ok(self.network.start(
-            tensor(z, [rows, logits], &device),
-            tensor(x, [rows, width], &device),
-            tensor(present, [rows, 6], &device),
+            tensor(z, [rows, logits], &self.device),
+            tensor(x, [rows, width], &self.device),
+            tensor(present, [rows, 6], &self.device),
         ))
-    }
-
-    /// The weights as the bytes of a safetensors file, with PyTorch's names and layout.
-    pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
-        let description = Description { behaviour: self.config.clone() };
-        Tensors::of(&self.network).to_bytes(precision, &description)
-    }
-
-    /// Loads the bytes of [`to_safetensors`](Self::to_safetensors), on the CPU.
-    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
-        let (tensors, Description { behaviour: config }) = Tensors::from_bytes(bytes)?;
-        config.check()?;
-        let make = || Network::new(&config, &mut Initialiser::new(0, &cpu()));
-        let network = tensors.into_network(Network::size(&config), make)?;
-        Ok(Self::of(config, &network))
     }
 }
 

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::config::{Config, TrainingConfig};
+use super::config::{Config, NetworkConfig, TrainingConfig};
 use super::example::{self, Example};
 use super::mixture;
 use super::network::{Inputs, Network, Noise, Terms};
@@ -11,7 +11,6 @@ use super::predictor::Predictor;
 use crate::Result;
 use crate::config::Optimiser;
 use crate::examples::Fingerprint;
-use crate::layers::Initialiser;
 use crate::random::Purpose;
 use crate::training::{Batch, Dataset, Length, Model, Pass, Plan, Schedule};
 use crate::weights::{host, tensor};
@@ -78,6 +77,10 @@ impl Model for Predictor {
     type Losses = Losses;
     type Network = Network;
 
+    fn shape(config: &Config) -> &NetworkConfig {
+        &config.network
+    }
+
     fn check(config: &Config, examples: &&[Example]) -> Result<()> {
         config.check()?;
         example::check(examples, &config.network)
@@ -92,10 +95,6 @@ impl Model for Predictor {
             learning_rate: Schedule::Annealed(training.learning_rate),
             gradient_norm: Some(training.gradient_norm),
         }
-    }
-
-    fn network(config: &Config, _examples: &&[Example], init: &mut Initialiser) -> Network {
-        Network::new(&config.network, init)
     }
 
     fn pass(
@@ -132,10 +131,6 @@ impl Model for Predictor {
         // From means to sums. The products are exact: sums of a few single-precision numbers times a
         // small integer.
         Ok(Pass::new(loss, losses.map(|mean| mean * rows as f64)))
-    }
-
-    fn trained(config: &Config, network: &Network) -> Self {
-        Self::of(config.network.clone(), network)
     }
 
     fn extended(mut saved: Config, to: &Config) -> Config {

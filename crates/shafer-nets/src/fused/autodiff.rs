@@ -1,35 +1,19 @@
 //! The differentiable operations.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::{Autodiff, Dispatch};
 use burn::tensor::Tensor;
 
-use super::cpu;
+use super::gradients::differentiable;
 use super::kernels::Kernels;
-
-/// The operations, for backends with and without gradients.
-#[backend_extension(Flex, Cube: cfg(feature = "gpu"), Autodiff)]
-pub(crate) trait Fused: Backend {
-    /// See [`bernoulli_nll`].
-    fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self>;
-
-    /// See [`lstm`].
-    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self>;
-
-    /// See [`without_traces`].
-    fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self>;
-}
 
 /// The binary cross-entropy: the negative log-likelihood of `target`, from 0 to 1, under independent
 /// Bernoulli variables with these `logits`, summed over all elements.
 ///
 /// It has no gradient with respect to the target.
 pub(crate) fn bernoulli_nll(logits: Tensor<2>, target: Tensor<2>) -> Tensor<1> {
-    let nll = <Dispatch as Fused>::bernoulli_nll(logits.into_dispatch(), target.into_dispatch());
+    let nll = <Dispatch as Kernels>::bernoulli_nll(logits.into_dispatch(), target.into_dispatch());
     Tensor::from_dispatch(nll)
 }
 
@@ -37,7 +21,7 @@ pub(crate) fn bernoulli_nll(logits: Tensor<2>, target: Tensor<2>) -> Tensor<1> {
 ///
 /// `gates` are rows x (input, forget, cell, output), before their activations.
 pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>) -> Tensor<2> {
-    let state = <Dispatch as Fused>::lstm_state(gates.into_dispatch(), state.into_dispatch());
+    let state = <Dispatch as Kernels>::lstm_state(gates.into_dispatch(), state.into_dispatch());
     Tensor::from_dispatch(state)
 }
 
@@ -46,127 +30,37 @@ pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>) -> Tensor<2> {
 /// The probabilities of a collapsed posterior are as small as `e^-100`. They are negligible in sums, but
 /// their products are subnormal numbers, with which a matrix product takes several times as long.
 pub(crate) fn without_traces(tensor: Tensor<2>) -> Tensor<2> {
-    Tensor::from_dispatch(<Dispatch as Fused>::traceless(tensor.into_dispatch()))
+    Tensor::from_dispatch(<Dispatch as Kernels>::drop_traces(tensor.into_dispatch()))
 }
 
-impl Fused for Flex {
+impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::bernoulli(logits, target).0
-    }
-
-    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
-        cpu::lstm_state(gates, state)
-    }
-
-    fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::drop_traces(tensor)
-    }
-}
-
-#[cfg(feature = "gpu")]
-impl Fused for burn::backend::Cube {
-    fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::bernoulli(logits, target).0
-    }
-
-    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::lstm(gates, state).0
-    }
-
-    fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::drop_traces(tensor)
-    }
-}
-
-impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
-    fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
-        let (nll, gradient) = B::bernoulli(logits.primitive().clone(), target.into_primitive());
-        match Scaled.prepare::<C>([logits.node()]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(gradient, nll),
-            OpsKind::UnTracked(prep) => prep.finish(nll),
-        }
-    }
-
-    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
-        let before = state.primitive().clone();
-        let (after, kept) = B::lstm(gates.primitive().clone(), before.clone());
-        let parents = [gates.node(), state.node()];
-        match LstmBackward.prepare::<C>(parents).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((kept, before), after),
-            OpsKind::UnTracked(prep) => prep.finish(after),
-        }
-    }
-
-    fn traceless(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
-        let kept = B::drop_traces(tensor.primitive().clone());
-        match Traceless.prepare::<C>([tensor.node()]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((), kept),
-            OpsKind::UnTracked(prep) => prep.finish(kept),
-        }
-    }
-}
-
-/// The backward pass of [`without_traces`].
-#[derive(Debug)]
-struct Traceless;
-
-impl<B: Kernels> Backward<B, 1> for Traceless {
-    type State = ();
-
-    fn backward(self, ops: Ops<(), 1>, grads: &mut Gradients, _checkpointer: &mut Checkpointer) {
-        let gradient = grads.consume::<B>(&ops.node);
-        let [parent] = ops.parents;
-        if let Some(parent) = parent {
-            grads.register::<B>(parent.id, B::drop_traces(gradient));
-        }
-    }
-}
-
-/// The backward pass of a loss whose gradient the forward pass has computed: it is multiplied by the
-/// incoming gradient, which has one element.
-#[derive(Debug)]
-struct Scaled;
-
-impl<B: Backend> Backward<B, 1> for Scaled {
-    type State = FloatTensor<B>;
-
-    fn backward(
-        self,
-        ops: Ops<Self::State, 1>,
-        grads: &mut Gradients,
-        _checkpointer: &mut Checkpointer,
-    ) {
-        let by = grads.consume::<B>(&ops.node);
-        let [parent] = ops.parents;
-        if let Some(parent) = parent {
+        let inputs = [logits.node()];
+        let (nll, gradient) = B::bernoulli(logits.into_primitive(), target.into_primitive());
+        // The incoming gradient has one element.
+        differentiable::<B, C, _, 1>(inputs, nll, gradient, |by, gradient, _| {
             let by = B::float_reshape(by, [1, 1].into());
-            let gradient = B::float_mul(ops.state, by);
-            grads.register::<B>(parent.id, gradient);
-        }
+            [Some(B::float_mul(gradient, by))]
+        })
     }
-}
 
-/// The backward pass of [`lstm`]: its state is the second result of the kernel, and the previous state.
-#[derive(Debug)]
-struct LstmBackward;
+    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
+        let inputs = [gates.node(), state.node()];
+        let before = state.into_primitive();
+        let (after, kept) = B::lstm(gates.into_primitive(), before.clone());
+        let kept = (kept, before);
+        differentiable::<B, C, _, 2>(inputs, after, kept, |gradient, (kept, before), _| {
+            let (gates, state) = B::lstm_backward(gradient, kept, before);
+            [gates, state].map(Some)
+        })
+    }
 
-impl<B: Kernels> Backward<B, 2> for LstmBackward {
-    type State = (FloatTensor<B>, FloatTensor<B>);
-
-    fn backward(
-        self,
-        ops: Ops<Self::State, 2>,
-        grads: &mut Gradients,
-        _checkpointer: &mut Checkpointer,
-    ) {
-        let gradient = grads.consume::<B>(&ops.node);
-        let (kept, before) = ops.state;
-        let (gates, state) = B::lstm_backward(gradient, kept, before);
-        for (parent, gradient) in ops.parents.into_iter().zip([gates, state]) {
-            if let Some(parent) = parent {
-                grads.register::<B>(parent.id, gradient);
-            }
-        }
+    fn drop_traces(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
+        let inputs = [tensor.node()];
+        let kept = B::drop_traces(tensor.into_primitive());
+        differentiable::<B, C, _, 1>(inputs, kept, (), |gradient, (), _| {
+            [Some(B::drop_traces(gradient))]
+        })
     }
 }
 

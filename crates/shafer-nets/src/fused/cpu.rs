@@ -49,6 +49,11 @@ impl Kernels for Flex {
         (after, Primitive::from_data(TensorData::new(kept, [rows, 5 * width])))
     }
 
+    fn lstm_state(gates: Primitive, state: Primitive) -> Primitive {
+        let mut kept = vec![0.0; 5 * state.shape()[1] / 2];
+        lstm_rows(gates, state, &mut kept)
+    }
+
     fn lstm_backward(
         gradient: Primitive,
         kept: Primitive,
@@ -196,12 +201,6 @@ fn bernoulli_block(logits: &[f32], target: &[f32], gradient: &mut [f32]) -> f64 
     let linear: f64 = linear.iter().map(|&x| f64::from(x)).sum();
     let product: f64 = product.iter().map(|&x| f64::from(x)).product();
     linear + product.ln()
-}
-
-/// [`Kernels::lstm`] without the values for the backward pass.
-pub(super) fn lstm_state(gates: Primitive, state: Primitive) -> Primitive {
-    let mut kept = vec![0.0; 5 * state.shape()[1] / 2];
-    lstm_rows(gates, state, &mut kept)
 }
 
 /// The rows of [`Kernels::lstm`]. `kept` has room for the values of all rows, or for those of one row, which
@@ -396,7 +395,7 @@ mod tests {
             let (expected, expected_kept) = composed::lstm::<Flex>(&gates, &state);
             assert_close(&after, &expected, 1e-6);
             assert_close(&kept, &expected_kept, 1e-6);
-            let alone = lstm_state(gates, state.clone());
+            let alone = Flex::lstm_state(gates, state.clone());
             assert_eq!(alone.storage::<f32>(), after.storage::<f32>());
             let gradient = numbers(3, [3, 2 * width]);
             let found = Flex::lstm_backward(gradient.clone(), kept.clone(), state.clone());

@@ -44,9 +44,16 @@ pub(crate) struct NesterovStep {
 /// that products with a weight and a pixel are normal.
 pub(crate) const TRACE: f32 = 1e-30;
 
-/// The operations of this module on the tensors of one backend.
-#[backend_extension(Flex, Cube: cfg(feature = "gpu"))]
+/// The operations of this module on the tensors of one backend: forward, and what their gradients need. With
+/// gradients, [`bernoulli_nll`](Self::bernoulli_nll), [`lstm_state`](Self::lstm_state) and
+/// [`drop_traces`](Self::drop_traces) are used.
+#[backend_extension(Flex, Cube: cfg(feature = "gpu"), Autodiff)]
 pub(crate) trait Kernels: Backend {
+    /// See [`bernoulli_nll`](super::bernoulli_nll).
+    fn bernoulli_nll(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::bernoulli(logits, target).0
+    }
+
     /// The negative log-likelihood of `target` under Bernoulli variables with these logits, summed to one
     /// element, and its gradient with respect to the logits.
     fn bernoulli(
@@ -54,6 +61,11 @@ pub(crate) trait Kernels: Backend {
         target: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         composed::bernoulli::<Self>(logits, target)
+    }
+
+    /// See [`lstm`](super::lstm).
+    fn lstm_state(gates: FloatTensor<Self>, state: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::lstm(gates, state).0
     }
 
     /// See [`lstm`](super::lstm). Returns the state, and for the backward pass the four gates and the

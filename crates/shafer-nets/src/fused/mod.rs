@@ -3,14 +3,15 @@
 //! burn composes a loss of a dozen operations, each of which reads and writes whole tensors, and its
 //! gradient of a dozen more. Here each is one loop over slices. [`Kernels`] has the functions: the loops of
 //! `cpu.rs` on the CPU, and the compositions of burn's operations in `composed.rs` on other backends.
-//! [`Fused`] makes them differentiable. Another backend needs an empty `impl` of [`Kernels`], a forward pass
-//! in an `impl` of [`Fused`], and its name in the attribute of each.
+//! `autodiff.rs` makes them differentiable, by [`differentiable`]. Another backend needs an empty `impl` of
+//! [`Kernels`], and its name in the attribute of the trait.
 
 mod autodiff;
 mod batch_norm;
 mod composed;
 mod convolution;
 mod cpu;
+mod gradients;
 mod kernels;
 mod matrix;
 
@@ -18,7 +19,8 @@ pub(crate) use autodiff::{bernoulli_nll, lstm, without_traces};
 pub(crate) use batch_norm::{Activation, batch_norm, normalise};
 pub(crate) use convolution::{Window, convolve, convolve_transposed};
 pub(crate) use cpu::{sigmoid, tanh, whole};
+pub(crate) use gradients::differentiable;
 pub(crate) use kernels::{AdamStep, NesterovStep, adam, nesterov, sgd};
 
 #[cfg(doc)]
-use {autodiff::Fused, kernels::Kernels};
+use kernels::Kernels;

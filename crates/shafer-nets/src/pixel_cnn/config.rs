@@ -51,6 +51,10 @@ impl PixelCnnConfig {
         size("codes", self.codes)?;
         size("classes", self.classes)?;
         size("layers", self.layers)?;
+        if self.layers > 1024 {
+            let problem = format!("must be at most 1024, but is {}", self.layers);
+            return Err(Error::config("layers", problem));
+        }
         size("width", self.width)?;
         size("head_width", self.head_width)?;
         for side in self.latent {

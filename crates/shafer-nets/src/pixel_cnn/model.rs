@@ -1,14 +1,8 @@
 //! A gated PixelCNN with its weights.
 
-use burn::module::Module;
-use burn::tensor::Device;
-use serde::{Deserialize, Serialize};
-
-use super::config::PixelCnnConfig;
 use super::network::{Grids, Network};
-use crate::layers::Initialiser;
-use crate::weights::{Precision, Tensors, host};
-use crate::{Error, Result, cpu};
+use crate::weights::host;
+use crate::{Error, Net, Result};
 
 /// A distribution over grids of codes, given a class.
 ///
@@ -28,45 +22,12 @@ use crate::{Error, Result, cpu};
 /// assert_eq!(logits.len(), 12 * 5);
 /// # Ok::<(), shafer_nets::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct PixelCnn {
-    config: PixelCnnConfig,
-    network: Network,
-}
-
-/// The metadata of a file of weights.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    pixel_cnn: PixelCnnConfig,
-}
+pub type PixelCnn = Net<Network>;
 
 /// The positions of a pass: memory does not grow with the number of grids.
 const POSITIONS_AT_ONCE: usize = 2048;
 
 impl PixelCnn {
-    /// With random weights, on the CPU.
-    pub fn untrained(config: &PixelCnnConfig, seed: u64) -> Result<Self> {
-        config.check()?;
-        let network = Network::new(config, &mut Initialiser::new(seed, &cpu())).valid();
-        Ok(Self { config: config.clone(), network })
-    }
-
-    pub(super) fn of(config: PixelCnnConfig, network: Network) -> Self {
-        Self { config, network }
-    }
-
-    /// The same on another device.
-    #[must_use]
-    pub fn to(self, device: &Device) -> Self {
-        Self { network: self.network.to_device(device), ..self }
-    }
-
-    /// Its shape.
-    pub fn config(&self) -> &PixelCnnConfig {
-        &self.config
-    }
-
     /// The logits of the code at every position, given its class and the codes before it: an item a grid,
     /// `positions x codes`.
     ///
@@ -108,27 +69,11 @@ impl PixelCnn {
 
     /// The logits of checked grids, all in one pass.
     pub(super) fn pass(&self, codes: &[u16], classes: &[u16]) -> Vec<f32> {
-        let grids = Grids::new(&self.config, codes, classes, &self.network.device());
+        let grids = Grids::new(&self.config, codes, classes, &self.device);
         host(self.network.logits(&grids))
     }
 
     pub(super) fn network(&self) -> &Network {
         &self.network
-    }
-
-    /// The weights as the bytes of a safetensors file, named and laid out as PyTorch has them; convolutions
-    /// with the part of the kernel that is not masked, those of one position as linear layers.
-    pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
-        let description = Description { pixel_cnn: self.config.clone() };
-        Tensors::of(&self.network).to_bytes(precision, &description)
-    }
-
-    /// From the bytes of such a file.
-    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
-        let (tensors, Description { pixel_cnn: config }) = Tensors::from_bytes(bytes)?;
-        config.check()?;
-        let make = || Network::new(&config, &mut Initialiser::new(0, &cpu()));
-        let network = tensors.into_network(Network::size(&config), make)?.valid();
-        Ok(Self { config, network })
     }
 }

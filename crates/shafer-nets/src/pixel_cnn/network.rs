@@ -12,7 +12,9 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use super::config::PixelCnnConfig;
 use super::ops::gate;
 use super::window::{Convolution, Pointwise, Window};
+use crate::Result;
 use crate::layers::Initialiser;
+use crate::net::Parameters;
 
 /// Embedding, gated layers and head.
 #[derive(Module, Debug)]
@@ -66,9 +68,16 @@ impl Grids {
     }
 }
 
-impl Network {
-    /// `config` has been checked.
-    pub(crate) fn new(config: &PixelCnnConfig, init: &mut Initialiser) -> Self {
+impl Parameters for Network {
+    type Config = PixelCnnConfig;
+
+    const NAME: &'static str = "pixel_cnn";
+
+    fn check(config: &PixelCnnConfig) -> Result<()> {
+        config.check()
+    }
+
+    fn make(config: &PixelCnnConfig, init: &mut Initialiser) -> Self {
         let PixelCnnConfig { codes, classes, layers, width, head_width, .. } = *config;
         Self {
             embedding: init.normal([width, codes]),
@@ -77,15 +86,9 @@ impl Network {
             output: Pointwise::new(init, head_width, codes),
         }
     }
+}
 
-    /// The number of parameters that [`new`](Self::new) makes.
-    pub(crate) fn size(config: &PixelCnnConfig) -> usize {
-        let PixelCnnConfig { codes, classes, layers, width, head_width, .. } = *config;
-        let layers: usize = (0..layers).map(|i| Layer::size(i == 0, width, classes)).sum();
-        let head = Pointwise::size(width, head_width) + Pointwise::size(head_width, codes);
-        codes * width + layers + head
-    }
-
+impl Network {
     /// The logits of the code at every position, given all codes before it: positions of all grids x codes.
     pub(crate) fn logits(&self, grids: &Grids) -> Tensor<2> {
         let [count, rows, columns] = grids.shape;
@@ -107,11 +110,6 @@ impl Network {
         let log_likelihood = log_softmax(self.logits(grids), 1);
         let of_codes = log_likelihood.gather(1, grids.codes.clone().unsqueeze_dim(1));
         -of_codes.mean()
-    }
-
-    /// Where its parameters are.
-    pub(crate) fn device(&self) -> Device {
-        self.embedding.val().device().inner()
     }
 
     pub(crate) fn embedding(&self) -> Tensor<2> {
@@ -138,15 +136,6 @@ impl Layer {
             horizontal: Convolution::new(init, width, 2 * width, horizontal),
             residual: Pointwise::new(init, width, width),
         }
-    }
-
-    fn size(first: bool, width: usize, classes: usize) -> usize {
-        let [vertical, horizontal] = windows(first);
-        2 * width * classes
-            + Convolution::size(width, 2 * width, vertical)
-            + Pointwise::size(2 * width, 2 * width)
-            + Convolution::size(width, 2 * width, horizontal)
-            + Pointwise::size(width, width)
     }
 
     /// Both stacks after this layer. The vertical one's of the last layer is not used, and not computed.

@@ -1,21 +1,19 @@
 //! The operations of the network, with their gradients: [`convolve`] and [`gate`].
 //!
-//! As in `fused/`: [`Kernels`] are the functions, for the CPU in `cpu.rs` and for other backends as
-//! `composed.rs` makes them of burn's operations; [`Differentiable`] adds the gradients.
+//! As in `fused/`: [`Kernels`] are the functions, for the CPU in `cpu.rs`, and for other backends as `composed.rs`
+//! makes them of burn's operations. [`convolve`] and [`gate`] have gradients.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
 
 use super::composed;
 use super::window::Window;
+use crate::fused::differentiable;
 
 /// What is computed, for each backend.
-#[backend_extension(Flex, Cube: cfg(feature = "gpu"))]
+#[backend_extension(Flex, Cube: cfg(feature = "gpu"), Autodiff)]
 pub(crate) trait Kernels: Backend {
     /// See [`convolve`].
     fn convolution(
@@ -37,6 +35,11 @@ pub(crate) trait Kernels: Backend {
         composed::convolution_backward::<Self>(gradient, x, weight, window)
     }
 
+    /// See [`gate`].
+    fn gate(x: FloatTensor<Self>, class: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::gated(x, class).0
+    }
+
     /// See [`gate`]: the result, and what its gradient is computed from, the hyperbolic tangents and the
     /// sigmoids.
     fn gated(
@@ -55,21 +58,6 @@ pub(crate) trait Kernels: Backend {
     }
 }
 
-/// The operations with their gradients.
-#[backend_extension(Flex, Cube: cfg(feature = "gpu"), Autodiff)]
-pub(crate) trait Differentiable: Backend {
-    /// See [`convolve`].
-    fn causal_convolution(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        window: Window,
-    ) -> FloatTensor<Self>;
-
-    /// See [`gate`].
-    fn gate(x: FloatTensor<Self>, class: FloatTensor<Self>) -> FloatTensor<Self>;
-}
-
 /// The convolution of images x rows x columns x channels with a window.
 ///
 /// The weights are (window rows x window columns x channels) x outputs.
@@ -79,7 +67,7 @@ pub(crate) fn convolve(
     bias: Tensor<1>,
     window: Window,
 ) -> Tensor<4> {
-    Tensor::from_dispatch(<Dispatch as Differentiable>::causal_convolution(
+    Tensor::from_dispatch(<Dispatch as Kernels>::convolution(
         x.into_dispatch(),
         weight.into_dispatch(),
         bias.into_dispatch(),
@@ -91,114 +79,36 @@ pub(crate) fn convolve(
 ///
 /// `x` is images x rows x columns x channels, `class` is images x channels.
 pub(crate) fn gate(x: Tensor<4>, class: Tensor<2>) -> Tensor<4> {
-    let gated = <Dispatch as Differentiable>::gate(x.into_dispatch(), class.into_dispatch());
+    let gated = <Dispatch as Kernels>::gate(x.into_dispatch(), class.into_dispatch());
     Tensor::from_dispatch(gated)
-}
-
-impl Differentiable for Flex {
-    fn causal_convolution(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        window: Window,
-    ) -> FloatTensor<Self> {
-        Self::convolution(x, weight, bias, window)
-    }
-
-    fn gate(x: FloatTensor<Self>, class: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::gated(x, class).0
-    }
 }
 
 #[cfg(feature = "gpu")]
 impl Kernels for burn::backend::Cube {}
 
-#[cfg(feature = "gpu")]
-impl Differentiable for burn::backend::Cube {
-    fn causal_convolution(
+impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
+    fn convolution(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         window: Window,
     ) -> FloatTensor<Self> {
-        Self::convolution(x, weight, bias, window)
+        let inputs = [x.node(), weight.node(), bias.node()];
+        let kept = (x.into_primitive(), weight.into_primitive(), window);
+        let out = B::convolution(kept.0.clone(), kept.1.clone(), bias.into_primitive(), window);
+        differentiable::<B, C, _, 3>(inputs, out, kept, |gradient, (x, weight, window), _| {
+            let (x, weight, bias) = B::convolution_backward(gradient, x, weight, window);
+            [x, weight, bias].map(Some)
+        })
     }
 
     fn gate(x: FloatTensor<Self>, class: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::gated(x, class).0
-    }
-}
-
-impl<B: Kernels, C: CheckpointStrategy> Differentiable for Autodiff<B, C> {
-    fn causal_convolution(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        window: Window,
-    ) -> FloatTensor<Self> {
-        let kept = (x.primitive().clone(), weight.primitive().clone(), window);
-        let out = B::convolution(kept.0.clone(), kept.1.clone(), bias.primitive().clone(), window);
-        let parents = [x.node(), weight.node(), bias.node()];
-        match ConvolutionBackward.prepare::<C>(parents).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(kept, out),
-            OpsKind::UnTracked(prep) => prep.finish(out),
-        }
-    }
-
-    fn gate(x: FloatTensor<Self>, class: FloatTensor<Self>) -> FloatTensor<Self> {
-        let (out, kept) = B::gated(x.primitive().clone(), class.primitive().clone());
-        let parents = [x.node(), class.node()];
-        match GateBackward.prepare::<C>(parents).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(kept, out),
-            OpsKind::UnTracked(prep) => prep.finish(out),
-        }
-    }
-}
-
-/// The backward pass of [`convolve`].
-#[derive(Debug)]
-struct ConvolutionBackward;
-
-impl<B: Kernels> Backward<B, 3> for ConvolutionBackward {
-    type State = (FloatTensor<B>, FloatTensor<B>, Window);
-
-    fn backward(
-        self,
-        ops: Ops<Self::State, 3>,
-        grads: &mut Gradients,
-        _checkpointer: &mut Checkpointer,
-    ) {
-        let gradient = grads.consume::<B>(&ops.node);
-        let (x, weight, window) = ops.state;
-        let (x, weight, bias) = B::convolution_backward(gradient, x, weight, window);
-        for (parent, gradient) in ops.parents.into_iter().zip([x, weight, bias]) {
-            if let Some(parent) = parent {
-                grads.register::<B>(parent.id, gradient);
-            }
-        }
-    }
-}
-
-/// The backward pass of [`gate`].
-#[derive(Debug)]
-struct GateBackward;
-
-impl<B: Kernels> Backward<B, 2> for GateBackward {
-    type State = FloatTensor<B>;
-
-    fn backward(
-        self,
-        ops: Ops<Self::State, 2>,
-        grads: &mut Gradients,
-        _checkpointer: &mut Checkpointer,
-    ) {
-        let gradient = grads.consume::<B>(&ops.node);
-        let (x, class) = B::gated_backward(gradient, ops.state);
-        for (parent, gradient) in ops.parents.into_iter().zip([x, class]) {
-            if let Some(parent) = parent {
-                grads.register::<B>(parent.id, gradient);
-            }
-        }
+        let inputs = [x.node(), class.node()];
+        let (out, kept) = B::gated(x.into_primitive(), class.into_primitive());
+        differentiable::<B, C, _, 2>(inputs, out, kept, |gradient, kept, _| {
+            let (x, class) = B::gated_backward(gradient, kept);
+            [x, class].map(Some)
+        })
     }
 }
 

@@ -1,17 +1,14 @@
 //! The training of a gated PixelCNN.
 
-use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
 use super::config::PixelCnnConfig;
 use super::model::PixelCnn;
 use super::network::{Grids, Network};
 use crate::Result;
-use crate::config::{Optimiser, finite_positive, positive};
+use crate::config::{finite_positive, positive};
 use crate::examples::Fingerprint;
-use crate::training::{
-    Batch, CrossEntropy, Dataset, Initialiser, Length, Model, Pass, Plan, Schedule,
-};
+use crate::training::{Batch, CrossEntropy, Dataset, Model, Pass, Plan};
 use crate::weights::host;
 
 /// A gated PixelCNN and its training with Adam. The defaults are the paper's.
@@ -100,6 +97,10 @@ impl Model for PixelCnn {
     type Losses = CrossEntropy;
     type Network = Network;
 
+    fn shape(config: &PixelCnnTraining) -> &PixelCnnConfig {
+        &config.network
+    }
+
     fn check(config: &PixelCnnTraining, examples: &CodeGrids<'_>) -> Result<()> {
         config.network.check()?;
         positive("batch_size", config.batch_size)?;
@@ -109,21 +110,7 @@ impl Model for PixelCnn {
     }
 
     fn plan(config: &PixelCnnTraining) -> Plan {
-        Plan {
-            batch_size: config.batch_size,
-            length: Length::Epochs(config.epochs),
-            optimiser: Optimiser::Adam,
-            learning_rate: Schedule::Constant(config.learning_rate),
-            gradient_norm: None,
-        }
-    }
-
-    fn network(
-        config: &PixelCnnTraining,
-        _examples: &CodeGrids<'_>,
-        init: &mut Initialiser,
-    ) -> Network {
-        Network::new(&config.network, init)
+        Plan::adam(config.batch_size, config.epochs, config.learning_rate)
     }
 
     fn pass(
@@ -143,10 +130,6 @@ impl Model for PixelCnn {
         let loss = network.loss(&grids);
         let losses = CrossEntropy::of_mean(host(loss.clone().inner())[0], batch.rows.len());
         Ok(Pass::new(loss, losses))
-    }
-
-    fn trained(config: &PixelCnnTraining, network: &Network) -> Self {
-        Self::of(config.network.clone(), network.valid())
     }
 
     fn extended(mut saved: PixelCnnTraining, to: &PixelCnnTraining) -> PixelCnnTraining {

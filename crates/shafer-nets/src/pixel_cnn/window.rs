@@ -78,11 +78,6 @@ impl Convolution {
         Self { weight, bias: init.within([outputs], 0.0), window }
     }
 
-    /// The number of its parameters.
-    pub(crate) fn size(inputs: usize, outputs: usize, window: Window) -> usize {
-        (inputs * window.taps() + 1) * outputs
-    }
-
     /// The weights as a matrix: (rows x columns x inputs) x outputs, and the biases.
     pub(crate) fn matrix(&self) -> (Tensor<2>, Tensor<1>) {
         let [outputs, inputs, rows, columns] = self.weight.dims();
@@ -112,11 +107,6 @@ impl Pointwise {
     pub(crate) fn new(init: &mut Initialiser, inputs: usize, outputs: usize) -> Self {
         let weight = init.within([inputs, outputs], glorot(inputs, outputs));
         Self { weight, bias: init.within([outputs], 0.0) }
-    }
-
-    /// The number of its parameters.
-    pub(crate) fn size(inputs: usize, outputs: usize) -> usize {
-        (inputs + 1) * outputs
     }
 
     /// Inputs x outputs, and the biases.

@@ -47,19 +47,10 @@ impl Codebook {
             Kind::Live { .. } => Self {
                 embedding: embedding.set_require_grad(false),
                 averages: Some(Averages {
-                    counts: init.state(vec![0.0; config.codes], [config.codes]),
-                    sums: init.state(vec![0.0; config.width * config.codes], shape),
+                    counts: init.state(0.0, [config.codes]),
+                    sums: init.state(0.0, shape),
                 }),
             },
-        }
-    }
-
-    /// The number of values, averages included.
-    pub(crate) fn size(config: &NetworkConfig) -> usize {
-        let vectors = config.width * config.codes;
-        match config.codebook {
-            Kind::Plain => vectors,
-            Kind::Live { .. } => 2 * vectors + config.codes,
         }
     }
 

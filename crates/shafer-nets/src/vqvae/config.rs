@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{finite_positive, positive, size};
+use crate::config::{Setup, finite_positive, positive, size};
 use crate::{Error, Result};
 
 /// A VQ-VAE and its training. The defaults are those of the paper's appendix.
@@ -15,14 +15,7 @@ use crate::{Error, Result};
 /// assert_eq!((config.network.codes, config.network.codebook), (512, Codebook::Plain));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The shape.
-    pub network: NetworkConfig,
-    /// How it is trained.
-    pub training: TrainingConfig,
-}
+pub type Config = Setup<NetworkConfig, TrainingConfig>;
 
 /// The shape of a VQ-VAE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

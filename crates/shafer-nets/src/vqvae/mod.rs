@@ -37,8 +37,7 @@ mod config;
 mod network;
 mod usage;
 
-use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 pub use config::{Codebook, Config, NetworkConfig, TrainingConfig};
@@ -47,38 +46,16 @@ pub use usage::CodeUsage;
 
 use crate::batch_norm::Updates;
 use crate::colour_images::{self, ColourImages, at_once, channels_last};
-use crate::config::Optimiser;
+use crate::net::Net;
 use crate::random::Purpose;
-use crate::training::{Batch, Initialiser, Length, Model, Pass, Plan, Schedule};
-use crate::weights::{Precision, Tensors, host};
-use crate::{Error, Result, cpu};
+use crate::training::{Batch, Model, Pass, Plan};
+use crate::weights::host;
+use crate::{Error, Result};
 
 /// A trained VQ-VAE.
-#[derive(Clone, Debug)]
-pub struct VqVae {
-    config: NetworkConfig,
-    network: Network,
-}
-
-/// The metadata of a file of weights.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    vqvae: NetworkConfig,
-}
+pub type VqVae = Net<Network>;
 
 impl VqVae {
-    /// The shape.
-    pub fn config(&self) -> &NetworkConfig {
-        &self.config
-    }
-
-    /// The same on another device.
-    #[must_use]
-    pub fn to(self, device: &Device) -> Self {
-        Self { network: self.network.to_device(device), ..self }
-    }
-
     /// The codes of images, row after row: images x grid rows x grid columns.
     ///
     /// Images are as those of [`ColourImages`]: from -1 to 1, channels before rows and columns.
@@ -86,7 +63,7 @@ impl VqVae {
         colour_images::count(images, self.config.image)?;
         let mut codes = Vec::new();
         for images in images.chunks(self.at_once() * self.config.image_size()) {
-            let images = channels_last(images.to_vec(), self.config.image, &self.device());
+            let images = channels_last(images.to_vec(), self.config.image, &self.device);
             codes.extend(self.network.encode(images).into_iter().map(|code| code as u16));
         }
         Ok(codes)
@@ -123,27 +100,8 @@ impl VqVae {
         host(self.network.code_vectors())
     }
 
-    fn device(&self) -> Device {
-        self.network.code_vectors().device()
-    }
-
     fn at_once(&self) -> usize {
         at_once(self.config.image_size() / 12 * self.config.width)
-    }
-
-    /// The weights as the bytes of a safetensors file, laid out as PyTorch has them.
-    pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
-        let description = Description { vqvae: self.config.clone() };
-        Tensors::of(&self.network).to_bytes(precision, &description)
-    }
-
-    /// From the bytes of such a file.
-    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
-        let (tensors, Description { vqvae: config }) = Tensors::from_bytes(bytes)?;
-        config.check()?;
-        let make = || Network::new(&config, &mut Initialiser::new(0, &cpu()));
-        let network = tensors.into_network(Network::size(&config), make)?.valid();
-        Ok(Self { config, network })
     }
 }
 
@@ -186,23 +144,18 @@ impl Model for VqVae {
     type Losses = Losses;
     type Network = Network;
 
+    fn shape(config: &Config) -> &NetworkConfig {
+        &config.network
+    }
+
     fn check(config: &Config, images: &&dyn ColourImages) -> Result<()> {
         config.check()?;
         colour_images::check(*images, config.network.image)
     }
 
     fn plan(config: &Config) -> Plan {
-        Plan {
-            batch_size: config.training.batch_size,
-            length: Length::Epochs(config.training.epochs),
-            optimiser: Optimiser::Adam,
-            learning_rate: Schedule::Constant(config.training.learning_rate),
-            gradient_norm: None,
-        }
-    }
-
-    fn network(config: &Config, _: &&dyn ColourImages, init: &mut Initialiser) -> Network {
-        Network::new(&config.network, init)
+        let TrainingConfig { batch_size, epochs, learning_rate, .. } = config.training;
+        Plan::adam(batch_size, epochs, learning_rate)
     }
 
     fn pass(
@@ -232,10 +185,6 @@ impl Model for VqVae {
             Codebook::Live { .. } => loss,
         };
         Ok(Pass::new(loss, losses).then(|network| updates.apply(network)))
-    }
-
-    fn trained(config: &Config, network: &Network) -> Self {
-        Self { config: config.network.clone(), network: network.valid() }
     }
 
     fn extended(mut saved: Config, to: &Config) -> Config {

@@ -6,11 +6,13 @@ use burn::tensor::activation::relu;
 
 use super::codebook::{Codebook, Quantised};
 use super::config::NetworkConfig;
+use crate::Result;
 use crate::batch_norm::{BatchNorm, Mode, Updates};
 use crate::channels_last::{Convolution, Scale};
 use crate::fused::{Activation, Window};
+use crate::layers::Initialiser;
+use crate::net::Parameters;
 use crate::random::Random;
-use crate::training::Initialiser;
 
 /// Halves or doubles both sides of an image.
 const RESIZE: Window = Window::square(4, 2, 1);
@@ -35,11 +37,6 @@ impl Residual {
             second: Convolution::new(init, width, width, POINT, Scale::Glorot),
             second_norm: BatchNorm::new(init, width),
         }
-    }
-
-    fn size(width: usize) -> usize {
-        let convolutions = [SAME, POINT].map(|window| Convolution::size(width, width, window));
-        convolutions.iter().sum::<usize>() + 2 * BatchNorm::size(width)
     }
 
     fn forward(&self, x: Tensor<4>, mode: &mut Mode<'_>) -> Tensor<4> {
@@ -126,26 +123,25 @@ pub(crate) struct Terms {
     pub(crate) codes: Vec<u32>,
 }
 
-impl Network {
-    /// `config` has been checked.
-    pub(crate) fn new(config: &NetworkConfig, init: &mut Initialiser) -> Self {
+impl Parameters for Network {
+    type Config = NetworkConfig;
+
+    const NAME: &'static str = "vqvae";
+
+    fn check(config: &NetworkConfig) -> Result<()> {
+        config.check()
+    }
+
+    fn make(config: &NetworkConfig, init: &mut Initialiser) -> Self {
         Self {
             encoder: Encoder::new(init, config),
             codebook: Codebook::new(init, config),
             decoder: Decoder::new(init, config),
         }
     }
+}
 
-    /// The number of values that [`new`](Self::new) makes, state included.
-    pub(crate) fn size(config: &NetworkConfig) -> usize {
-        let width = config.width;
-        let ends = 2 * Convolution::size(3, width, RESIZE) + 3;
-        let middle = 2 * Convolution::size(width, width, RESIZE) + width;
-        let norms = 2 * BatchNorm::size(width);
-        let blocks = 2 * config.residual_blocks * Residual::size(width);
-        ends + middle + norms + blocks + Codebook::size(config)
-    }
-
+impl Network {
     /// The codes of images, image after image and row after row.
     pub(crate) fn encode(&self, images: Tensor<4>) -> Vec<u32> {
         let encodings = self.encoder.forward(images, &mut Mode::Evaluation);

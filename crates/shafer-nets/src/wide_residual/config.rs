@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Optimiser, positive, size};
+use crate::config::{Optimiser, Setup, positive, size};
 use crate::training::Schedule;
 use crate::{Error, Result};
 
@@ -19,14 +19,7 @@ use crate::{Error, Result};
 /// let small = NetworkConfig::small([32, 32], 10);
 /// assert_eq!(small.features(), 128);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The shape.
-    pub network: NetworkConfig,
-    /// How it is trained.
-    pub training: TrainingConfig,
-}
+pub type Config = Setup<NetworkConfig, TrainingConfig>;
 
 /// The shape of a wide residual network (Zagoruyko and Komodakis, 2016).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -25,10 +25,8 @@ mod config;
 mod judged;
 mod network;
 
-use burn::module::Module;
 use burn::tensor::activation::log_softmax;
-use burn::tensor::{Device, Int, Tensor, TensorData};
-use serde::{Deserialize, Serialize};
+use burn::tensor::{Int, Tensor, TensorData};
 
 pub use config::{Block, Config, NetworkConfig, Stem, TrainingConfig};
 pub use judged::Judged;
@@ -36,37 +34,15 @@ pub use network::Network;
 
 use crate::batch_norm::{Mode, Updates};
 use crate::colour_images::{self, ColourImages, at_once, channels_last};
-use crate::training::{Batch, CrossEntropy, Initialiser, Length, Model, Pass, Plan};
-use crate::weights::{Precision, Tensors, host};
-use crate::{Error, Result, cpu};
+use crate::net::Net;
+use crate::training::{Batch, CrossEntropy, Length, Model, Pass, Plan};
+use crate::weights::host;
+use crate::{Error, Result};
 
 /// A trained wide residual network.
-#[derive(Clone, Debug)]
-pub struct WideResidual {
-    config: NetworkConfig,
-    network: Network,
-    device: Device,
-}
-
-/// The metadata of a file of weights.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    wide_residual: NetworkConfig,
-}
+pub type WideResidual = Net<Network>;
 
 impl WideResidual {
-    /// The shape.
-    pub fn config(&self) -> &NetworkConfig {
-        &self.config
-    }
-
-    /// The same on another device.
-    #[must_use]
-    pub fn to(self, device: &Device) -> Self {
-        Self { network: self.network.to_device(device), device: device.clone(), ..self }
-    }
-
     /// What images show, and their features. Images are as those of [`ColourImages`]: from -1 to 1,
     /// channels before rows and columns.
     pub fn judge(&self, images: &[f32]) -> Result<Judged> {
@@ -84,21 +60,6 @@ impl WideResidual {
         }
         Ok(Judged::new(logits, config.classes, features))
     }
-
-    /// The weights as the bytes of a safetensors file, laid out as PyTorch has them.
-    pub fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
-        let description = Description { wide_residual: self.config.clone() };
-        Tensors::of(&self.network).to_bytes(precision, &description)
-    }
-
-    /// From the bytes of such a file.
-    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
-        let (tensors, Description { wide_residual: config }) = Tensors::from_bytes(bytes)?;
-        config.check()?;
-        let make = || Network::new(&config, &mut Initialiser::new(0, &cpu()));
-        let network = tensors.into_network(Network::size(&config), make)?.valid();
-        Ok(Self { config, network, device: cpu() })
-    }
 }
 
 impl Model for WideResidual {
@@ -106,6 +67,10 @@ impl Model for WideResidual {
     type Examples<'a> = &'a dyn ColourImages;
     type Losses = CrossEntropy;
     type Network = Network;
+
+    fn shape(config: &Config) -> &NetworkConfig {
+        &config.network
+    }
 
     fn check(config: &Config, images: &&dyn ColourImages) -> Result<()> {
         config.check()?;
@@ -132,10 +97,6 @@ impl Model for WideResidual {
         }
     }
 
-    fn network(config: &Config, _: &&dyn ColourImages, init: &mut Initialiser) -> Network {
-        Network::new(&config.network, init)
-    }
-
     fn pass(
         _: &Config,
         images: &&dyn ColourImages,
@@ -153,11 +114,6 @@ impl Model for WideResidual {
         let loss = log_probabilities.gather(1, labels).mean().neg();
         let losses = CrossEntropy::of_mean(host(loss.clone().inner())[0], count);
         Ok(Pass::new(loss, losses).then(|network| updates.apply(network)))
-    }
-
-    fn trained(config: &Config, network: &Network) -> Self {
-        let device = network.devices().first().cloned().unwrap_or_else(cpu).inner();
-        Self { config: config.network.clone(), network: network.valid(), device }
     }
 
     fn extended(mut saved: Config, to: &Config) -> Config {

@@ -7,11 +7,12 @@ use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
 
 use super::config::{Block as Kind, NetworkConfig, Stem};
+use crate::Result;
 use crate::batch_norm::{BatchNorm, Mode};
 use crate::channels_last::{Convolution, Scale};
 use crate::fused::{Activation, Window};
-use crate::layers::Linear;
-use crate::training::Initialiser;
+use crate::layers::{Initialiser, Linear};
+use crate::net::Parameters;
 
 /// A convolution and its normalisation.
 #[derive(Module, Debug)]
@@ -28,10 +29,6 @@ impl Layer {
         }
     }
 
-    fn size(inputs: usize, outputs: usize, window: Window) -> usize {
-        Convolution::size(inputs, outputs, window) + BatchNorm::size(outputs)
-    }
-
     fn forward(&self, x: Tensor<4>, activation: Activation, mode: &mut Mode<'_>) -> Tensor<4> {
         self.norm.forward(self.convolution.forward(x), activation, mode)
     }
@@ -44,15 +41,8 @@ struct Block {
     downsample: Option<Layer>,
 }
 
-/// The shapes of the layers of a block: inputs, outputs and window of each, and of the one that fits its
-/// input to its output.
-struct Shapes {
-    layers: Vec<(usize, usize, Window)>,
-    downsample: Option<(usize, usize, Window)>,
-}
-
-impl Shapes {
-    fn new(config: &NetworkConfig, stage: usize, block: usize) -> Self {
+impl Block {
+    fn new(init: &mut Initialiser, config: &NetworkConfig, stage: usize, block: usize) -> Self {
         let (inner, output) = (config.inner(stage), config.output(stage));
         let input = match (stage, block) {
             (0, 0) => config.width,
@@ -62,6 +52,7 @@ impl Shapes {
         let stride = if stage > 0 && block == 0 { 2 } else { 1 };
         let point = |stride| Window::square(1, stride, 0);
         let same = |stride| Window::square(3, stride, 1);
+        // Inputs, outputs and window of each layer.
         let layers = match config.block {
             Kind::Basic => vec![(input, inner, same(stride)), (inner, output, same(1))],
             Kind::Bottleneck => vec![
@@ -70,25 +61,10 @@ impl Shapes {
                 (inner, output, point(1)),
             ],
         };
+        let mut layer = |(inputs, outputs, window)| Layer::new(init, inputs, outputs, window);
+        let layers = layers.into_iter().map(&mut layer).collect();
         let fits = stride == 1 && input == output;
-        Self { layers, downsample: (!fits).then(|| (input, output, point(stride))) }
-    }
-
-    fn size(&self) -> usize {
-        let all = self.layers.iter().chain(&self.downsample);
-        all.map(|&(inputs, outputs, window)| Layer::size(inputs, outputs, window)).sum()
-    }
-}
-
-impl Block {
-    fn new(init: &mut Initialiser, shapes: &Shapes) -> Self {
-        let mut layer = |&(inputs, outputs, window): &(usize, usize, Window)| {
-            Layer::new(init, inputs, outputs, window)
-        };
-        Self {
-            layers: shapes.layers.iter().map(&mut layer).collect(),
-            downsample: shapes.downsample.as_ref().map(layer),
-        }
+        Self { layers, downsample: (!fits).then(|| layer((input, output, point(stride)))) }
     }
 
     fn forward(&self, x: Tensor<4>, mode: &mut Mode<'_>) -> Tensor<4> {
@@ -123,31 +99,29 @@ fn stem(config: &NetworkConfig) -> (usize, usize, Window) {
     (3, config.width, window)
 }
 
-impl Network {
-    /// `config` has been checked.
-    pub(crate) fn new(config: &NetworkConfig, init: &mut Initialiser) -> Self {
+impl Parameters for Network {
+    type Config = NetworkConfig;
+
+    const NAME: &'static str = "wide_residual";
+
+    fn check(config: &NetworkConfig) -> Result<()> {
+        config.check()
+    }
+
+    fn make(config: &NetworkConfig, init: &mut Initialiser) -> Self {
         let (inputs, outputs, window) = stem(config);
         let first = Layer::new(init, inputs, outputs, window);
         let mut stages = Vec::new();
         for (stage, &blocks) in config.blocks.iter().enumerate() {
-            let block = |block| Block::new(init, &Shapes::new(config, stage, block));
+            let block = |block| Block::new(init, config, stage, block);
             stages.push((0..blocks).map(block).collect());
         }
         let classes = Linear::new(init, config.features(), config.classes);
         Self { stem: first, stages, classes, pool: config.stem == Stem::Large }
     }
+}
 
-    /// The number of values that [`new`](Self::new) makes, state included.
-    pub(crate) fn size(config: &NetworkConfig) -> usize {
-        let (inputs, outputs, window) = stem(config);
-        let blocks = config.blocks.iter().enumerate().flat_map(|(stage, &blocks)| {
-            (0..blocks).map(move |block| Shapes::new(config, stage, block).size())
-        });
-        Layer::size(inputs, outputs, window)
-            + blocks.sum::<usize>()
-            + Linear::size(config.features(), config.classes)
-    }
-
+impl Network {
     /// The features of images: means over all positions of what the last stage gives.
     pub(crate) fn features(&self, images: Tensor<4>, mode: &mut Mode<'_>) -> Tensor<2> {
         let mut x = self.stem.forward(images, Activation::Relu, mode);

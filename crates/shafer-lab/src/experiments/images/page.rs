@@ -43,6 +43,7 @@ impl Report for ImageResults {
     }
 
     fn page(&self, figures: &[Figure]) -> Result<String> {
+        let Self { revision, machine, wall_seconds, data_set, config, .. } = self;
         let title = &format!("{}: the paper's experiment and ours", paper::title(&self.data_set));
         let page = Page {
             title,
@@ -55,13 +56,7 @@ impl Report for ImageResults {
             collapsed: self.seeds_with(|training| training.collapsed && !training.diverged),
             diverged: self.seeds_with(|training| training.diverged),
             trainings: tables::trainings(self),
-            made: Made {
-                revision: &self.revision,
-                machine: &self.machine,
-                wall_seconds: self.wall_seconds,
-                data_set: &self.data_set,
-                config: serde_json::to_string_pretty(&self.config)?,
-            },
+            made: Made::new(revision, machine, *wall_seconds, data_set, config)?,
         };
         document("report", title, &page.render()?)
     }

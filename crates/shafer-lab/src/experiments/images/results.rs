@@ -195,13 +195,6 @@ pub(crate) struct Training {
     pub(crate) wasserstein: Option<Table<Option<f64>>>,
 }
 
-impl ImageResults {
-    /// The number of seeds in the means.
-    pub(super) fn measured_seeds(&self) -> usize {
-        self.seeds - self.diverged
-    }
-}
-
 impl Results for ImageResults {
     const KIND: &'static str = "image";
 

@@ -1,10 +1,10 @@
 //! The summary for the terminal: the distances at the end of training.
 
-use std::fmt::Write as _;
-
 use super::results::ImageResults;
-use crate::experiments::statistics::Summary;
+use crate::experiments::text_table::row;
 use crate::method::{EVIDENTIAL, SOFTMAX, SPARSEMAX};
+
+const WIDTHS: [usize; 4] = [26, 18, 18, 18];
 
 pub(super) fn summary(results: &ImageResults) -> String {
     let mut text = format!(
@@ -17,32 +17,21 @@ pub(super) fn summary(results: &ImageResults) -> String {
         results.wall_seconds
     );
     let methods = [SOFTMAX, SPARSEMAX, EVIDENTIAL];
-    let mut row = |label: &str, cells: [String; 3]| {
-        let [first, second, third] = cells;
-        let _ = writeln!(text, "{label:<26}{first:>18}{second:>18}{third:>18}");
-    };
-    row("distance to the target", methods.map(str::to_owned));
+    row(
+        &mut text,
+        &WIDTHS,
+        ["distance to the target"].into_iter().chain(methods).map(str::to_owned),
+    );
     for (distance, table) in [
         ("Bhattacharyya", &results.final_values.bhattacharyya),
         ("Wasserstein", &results.final_values.wasserstein),
     ] {
         for query in &results.queries {
-            let cell = |method| table.get(query).and_then(|row| row.get(method)).map(cell);
-            row(&format!("{distance}, {query}"), methods.map(|m| cell(m).unwrap_or_default()));
+            let cell = |method| Some(table.get(query)?.get(method)?.text(4));
+            let cells = methods.map(|method| cell(method).unwrap_or_default());
+            let label = format!("{distance}, {query}");
+            row(&mut text, &WIDTHS, std::iter::once(label).chain(cells));
         }
-    }
-    text
-}
-
-/// The mean with its standard error, and the number of infinite distances.
-fn cell(summary: &Summary) -> String {
-    let mut text = match (summary.mean, summary.se) {
-        (Some(mean), Some(se)) => format!("{mean:.4} ± {se:.4}"),
-        (Some(mean), None) => format!("{mean:.4}"),
-        (None, _) => String::new(),
-    };
-    if summary.infinite > 0 {
-        let _ = write!(text, " {} inf", summary.infinite);
     }
     text
 }

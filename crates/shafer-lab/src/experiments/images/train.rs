@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use shafer_data::dataset::{Groups, Images, stratified};
 use shafer_nets::training::CrossEntropy;
 use shafer_nets::{
-    Classifier, ClassifierConfig, Cvae, Error, Examples, Precision, PriorSnapshot, Step, Trainer,
+    Classifier, ClassifierConfig, Cvae, Error, Examples, PriorSnapshot, Step, Trainer,
 };
 
 use super::config::Config;
 use super::judge::Judge;
 use super::record::{Checkpoint, Losses, SeedRecord};
-use crate::experiments::training::Training;
+use crate::experiments::training::{Training, TrainingRecord};
 
 /// One autoencoder.
 pub(super) struct Autoencoder<'a> {
@@ -51,10 +51,8 @@ impl<'a> Training for Autoencoder<'a> {
         }
     }
 
-    fn batches(&self) -> u64 {
-        let images = (self.fraction * self.images.len() as f64).round() as usize;
-        let training = &self.config.training;
-        (training.epochs * images.div_ceil(training.batch_size)) as u64
+    fn count(&self) -> usize {
+        (self.fraction * self.images.len() as f64).round() as usize
     }
 
     fn config(&self) -> shafer_nets::Config {
@@ -97,14 +95,6 @@ impl<'a> Training for Autoencoder<'a> {
         }
     }
 
-    fn status<'r>(&self, record: &'r mut SeedRecord) -> (&'r mut bool, &'r mut f64) {
-        (&mut record.diverged, &mut record.wall_seconds)
-    }
-
-    fn rewind(&self, record: &mut SeedRecord, iteration: usize) {
-        record.checkpoints.retain(|checkpoint| checkpoint.iteration <= iteration as u64);
-    }
-
     fn observe(
         &self,
         record: &mut SeedRecord,
@@ -133,17 +123,20 @@ impl<'a> Training for Autoencoder<'a> {
         Ok(())
     }
 
-    fn finish(&self, record: &mut SeedRecord, cvae: &Cvae, data: &Subset<'a>) -> Result<Vec<u8>> {
+    fn finish(&self, record: &mut SeedRecord, cvae: &Cvae, data: &Subset<'a>) -> Result<()> {
         record.collapsed = cvae.diagnose(self.examples(data)?)?.collapsed();
         record.latents = Some(self.judge.latents(cvae)?);
-        Ok(cvae.to_safetensors(Precision::Half)?)
+        Ok(())
+    }
+}
+
+impl TrainingRecord for SeedRecord {
+    fn status(&mut self) -> (&mut bool, &mut f64) {
+        (&mut self.diverged, &mut self.wall_seconds)
     }
 
-    fn check_weights(&self, weights: &[u8]) -> Result<()> {
-        if Cvae::from_safetensors(weights)?.config() != &self.config.network {
-            bail!("is a network of another shape");
-        }
-        Ok(())
+    fn rewind(&mut self, iteration: usize, _: usize) {
+        self.checkpoints.retain(|checkpoint| checkpoint.iteration <= iteration as u64);
     }
 }
 
@@ -169,6 +162,12 @@ pub(super) struct ClassifierRecord {
     loss: Option<f64>,
 }
 
+impl TrainingRecord for ClassifierRecord {
+    fn status(&mut self) -> (&mut bool, &mut f64) {
+        (&mut self.diverged, &mut self.wall_seconds)
+    }
+}
+
 impl<'a> Training for ImageClassifier<'a> {
     type Model = Classifier;
     type Record = ClassifierRecord;
@@ -180,9 +179,8 @@ impl<'a> Training for ImageClassifier<'a> {
         "classifier".to_owned()
     }
 
-    fn batches(&self) -> u64 {
-        let config = Training::config(self);
-        (config.epochs * self.images.len().div_ceil(config.batch_size)) as u64
+    fn count(&self) -> usize {
+        self.images.len()
     }
 
     fn config(&self) -> ClassifierConfig {
@@ -211,10 +209,6 @@ impl<'a> Training for ImageClassifier<'a> {
         ClassifierRecord::default()
     }
 
-    fn status<'r>(&self, record: &'r mut ClassifierRecord) -> (&'r mut bool, &'r mut f64) {
-        (&mut record.diverged, &mut record.wall_seconds)
-    }
-
     fn observe(
         &self,
         record: &mut ClassifierRecord,
@@ -223,22 +217,6 @@ impl<'a> Training for ImageClassifier<'a> {
     ) -> Result<()> {
         if let Some(losses) = &step.epoch_losses {
             record.loss = Some(losses.cross_entropy);
-        }
-        Ok(())
-    }
-
-    fn finish(
-        &self,
-        _: &mut ClassifierRecord,
-        classifier: &Classifier,
-        _: &&Images,
-    ) -> Result<Vec<u8>> {
-        Ok(classifier.to_safetensors(Precision::Half)?)
-    }
-
-    fn check_weights(&self, weights: &[u8]) -> Result<()> {
-        if *Classifier::from_safetensors(weights)?.config() != Training::config(self) {
-            bail!("is a classifier of another shape");
         }
         Ok(())
     }

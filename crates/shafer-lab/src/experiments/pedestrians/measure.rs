@@ -191,7 +191,11 @@ impl Evaluator<'_> {
         encoded: &Encoded,
         place: usize,
     ) -> Result<Vec<JointDistribution>> {
-        JointDistribution::all(self.methods, encoded.logits(place), self.predictor.config())
+        let (logits, network) = (encoded.logits(place), self.predictor.config());
+        let of = |(title, method): &Method| {
+            JointDistribution::at(*method, 1.0, logits, network).with_context(|| title.clone())
+        };
+        self.methods.iter().map(of).collect()
     }
 
     /// How often each joint class is drawn, with the same random numbers for each method.

@@ -5,13 +5,13 @@ use askama::Template;
 
 use super::folds::PAPER_SCENE;
 use super::results::{Distances, Metric, PedestrianResults, SceneResults};
-use super::text::{self, seeds};
-use super::{figures, paper};
+use super::{figures, paper, text};
 use crate::drawing::Figure;
 use crate::experiments::report::{Made, Report, Results as _};
 use crate::method::EVIDENTIAL;
 use crate::page::figures::{document, figure_sections};
 use crate::page::{Cell, Heading, Table, is_lowest};
+use crate::words::counted;
 
 #[derive(Template)]
 #[template(path = "experiments/pedestrians/page.html")]
@@ -42,24 +42,20 @@ impl Report for PedestrianResults {
     }
 
     fn page(&self, figures: &[Figure]) -> Result<String> {
+        let Self { revision, machine, wall_seconds, config, .. } = self;
         let scenes: Vec<&str> = self.scenes.keys().map(String::as_str).collect();
+        let data_set = format!("ETH/UCY: {}", scenes.join(", "));
         let title = "Pedestrians: the paper's experiment and ours";
         let page = Page {
             title,
             results: self,
-            seeds: seeds(self.seeds),
+            seeds: counted(self.seeds, "seed"),
             paper: self.scenes.get(PAPER_SCENE).map(beside_paper),
             figures: figure_sections(Self::KIND, figures, |name| (name == "paths").then_some(4))?,
             values: self.ordered_scenes().map(|(name, scene)| self.values(name, scene)).collect(),
             decoding: self.decoding(),
             trainings: self.trainings(),
-            made: Made {
-                revision: &self.revision,
-                machine: &self.machine,
-                wall_seconds: self.wall_seconds,
-                data_set: &format!("ETH/UCY: {}", scenes.join(", ")),
-                config: serde_json::to_string_pretty(&self.config)?,
-            },
+            made: Made::new(revision, machine, *wall_seconds, &data_set, config)?,
         };
         document("report", title, &page.render()?)
     }

@@ -4,8 +4,12 @@ use std::fmt::Write as _;
 
 use super::folds::PAPER_SCENE;
 use super::paper;
-use super::results::{ByMethod, ErrorMetrics, Metric, PedestrianResults, SceneResults};
+use super::results::{Metric, PedestrianResults, SceneResults};
+use crate::experiments::text_table;
 use crate::method::EVIDENTIAL;
+use crate::words::counted;
+
+const WIDTHS: [usize; 4] = [26, 18, 18, 18];
 
 /// All scenes, the paper's first.
 pub(super) fn text(results: &PedestrianResults) -> String {
@@ -23,59 +27,37 @@ fn scene_text(name: &str, scene: &SceneResults, results: &PedestrianResults) -> 
         let _ = write!(text, " ({diverged} more diverged)");
     }
     text.push_str("\n\n");
-    let beside = name == PAPER_SCENE;
-    let tables: [(&str, &ByMethod<ErrorMetrics>, _); 2] = [
+    let mut row = |label: &str, cells: [String; 3]| {
+        text_table::row(&mut text, &WIDTHS, std::iter::once(label.to_owned()).chain(cells));
+    };
+    let methods = paper::METHODS;
+    let tables = [
         ("drawn from each", &scene.direct, &paper::DIRECT),
         ("best of the 5 likeliest", &scene.top5, &paper::TOP),
     ];
     for (title, table, theirs) in tables {
-        let _ = write!(text, "{title:<26}");
-        for method in paper::METHODS {
-            let _ = write!(text, "{method:>18}");
-        }
-        text.push('\n');
-        for (row, theirs) in theirs.iter().enumerate() {
-            let mut label = "";
-            let mut cells = String::new();
-            for method in paper::METHODS {
-                let metric = table.get(method).map(|errors| errors.all()[row]);
-                label = metric.map_or(label, |(name, _)| name);
-                let cell = metric.map_or_else(String::new, |(_, metric)| metric.text());
-                let _ = write!(cells, "{cell:>18}");
-            }
-            let _ = writeln!(text, "  {label:<24}{cells}");
-            if beside {
-                let _ = write!(text, "  {:<24}", "  the paper");
-                for (mean, error) in theirs {
-                    let _ = write!(text, "{:>18}", format!("{mean:.3} ± {error:.3}"));
-                }
-                text.push('\n');
+        row(title, methods.map(str::to_owned));
+        for (place, theirs) in theirs.iter().enumerate() {
+            let metrics = methods.map(|method| Some(table.get(method)?.all()[place]));
+            let label = metrics.iter().flatten().next().map_or("", |(label, _)| label);
+            row(&format!("  {label}"), metrics.map(|metric| cell(metric.map(|(_, m)| m))));
+            if name == PAPER_SCENE {
+                let theirs = theirs.map(|(mean, error)| format!("{mean:.3} ± {error:.3}"));
+                row("    the paper", theirs);
             }
         }
     }
-    text += "best of 20 drawn\n";
-    for (row, label) in ["ADE", "FDE"].into_iter().enumerate() {
-        let _ = write!(text, "  {label:<24}");
-        for method in paper::METHODS {
-            let best = scene.best20.get(method).map(|best| best.all()[row].text());
-            let _ = write!(text, "{:>18}", best.unwrap_or_default());
-        }
-        text.push('\n');
+    row("best of 20 drawn", Default::default());
+    for (place, label) in ["  ADE", "  FDE"].into_iter().enumerate() {
+        row(label, methods.map(|method| cell(scene.best20.get(method).map(|b| b.all()[place]))));
     }
-    let _ = write!(text, "{:<26}", "kept, mean");
-    for method in paper::METHODS {
-        let kept = scene.kept_by_method.get(method);
-        let _ = write!(text, "{:>18}", kept.map_or_else(String::new, |k| format!("{:.1}", k.mean)));
-    }
-    text.push('\n');
+    let decimal = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.1}"));
+    let kept = |method| decimal(scene.kept_by_method.get(method).map(|kept| kept.mean));
+    row("kept, mean", methods.map(kept));
     for (place, distance) in results.distances.iter().enumerate() {
-        let _ = write!(text, "{:<26}", format!("ends within {distance} m, %"));
-        for method in paper::METHODS {
-            let share = scene.within.get(method).and_then(|within| within[place].mean);
-            let cell = share.map_or_else(String::new, |share| format!("{:.1}", 100.0 * share));
-            let _ = write!(text, "{cell:>18}");
-        }
-        text.push('\n');
+        let share = |method| Some(100.0 * scene.within.get(method)?[place].mean?);
+        let label = format!("ends within {distance} m, %");
+        row(&label, methods.map(|method| decimal(share(method))));
     }
     if let Some(kept) = scene.kept_by_method.get(EVIDENTIAL) {
         let _ = writeln!(
@@ -88,25 +70,14 @@ fn scene_text(name: &str, scene: &SceneResults, results: &PedestrianResults) -> 
     text
 }
 
-/// A number of trainings.
-pub(super) fn seeds(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "seed" } else { "seeds" })
+/// The mean and its standard error.
+fn cell(metric: Option<&Metric>) -> String {
+    metric.map_or_else(String::new, |metric| metric.summary().text(3))
 }
 
 impl SceneResults {
     /// The caption of its tables.
     pub(super) fn title(&self, name: &str) -> String {
-        format!("{name}: {} pedestrians, {}", self.agents, seeds(self.seeds.len()))
-    }
-}
-
-impl Metric {
-    /// The mean and its standard error.
-    pub(super) fn text(&self) -> String {
-        match (self.mean, self.se) {
-            (Some(mean), Some(se)) => format!("{mean:.3} ± {se:.3}"),
-            (Some(mean), None) => format!("{mean:.3}"),
-            (None, _) => String::new(),
-        }
+        format!("{name}: {} pedestrians, {}", self.agents, counted(self.seeds.len(), "seed"))
     }
 }

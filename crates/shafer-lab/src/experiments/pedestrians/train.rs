@@ -1,13 +1,13 @@
 //! The training of a predictor.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use shafer_nets::behaviour::{Example, Losses, Predictor};
-use shafer_nets::{Precision, Step, Trainer};
+use shafer_nets::{Step, Trainer};
 
 use super::config::Config;
 use super::folds::Fold;
-use crate::experiments::training::Training;
+use crate::experiments::training::{Training, TrainingRecord};
 
 /// The record of one training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,12 @@ pub(crate) struct PedestrianRecord {
     pub(crate) wall_seconds: f64,
     /// Of the last batch.
     pub(crate) losses: Option<Losses>,
+}
+
+impl TrainingRecord for PedestrianRecord {
+    fn status(&mut self) -> (&mut bool, &mut f64) {
+        (&mut self.diverged, &mut self.wall_seconds)
+    }
 }
 
 /// A training on all scenes but one.
@@ -46,8 +52,8 @@ impl<'a> Training for PredictorTraining<'a> {
         name(&self.fold.name, self.seed)
     }
 
-    fn batches(&self) -> u64 {
-        self.config.training.iterations as u64
+    fn count(&self) -> usize {
+        self.fold.examples.len()
     }
 
     fn config(&self) -> shafer_nets::behaviour::Config {
@@ -77,10 +83,6 @@ impl<'a> Training for PredictorTraining<'a> {
         }
     }
 
-    fn status<'r>(&self, record: &'r mut PedestrianRecord) -> (&'r mut bool, &'r mut f64) {
-        (&mut record.diverged, &mut record.wall_seconds)
-    }
-
     fn observe(
         &self,
         record: &mut PedestrianRecord,
@@ -89,22 +91,6 @@ impl<'a> Training for PredictorTraining<'a> {
     ) -> Result<()> {
         record.iterations = trainer.iteration();
         record.losses = Some(step.losses);
-        Ok(())
-    }
-
-    fn finish(
-        &self,
-        _: &mut PedestrianRecord,
-        predictor: &Predictor,
-        _: &&[Example],
-    ) -> Result<Vec<u8>> {
-        Ok(predictor.to_safetensors(Precision::Half)?)
-    }
-
-    fn check_weights(&self, weights: &[u8]) -> Result<()> {
-        if *Predictor::from_safetensors(weights)?.config() != self.config.network {
-            bail!("is a network of another shape");
-        }
         Ok(())
     }
 }

@@ -54,8 +54,8 @@ pub(super) const VQVAE: Entry = Entry::new::<VqVaeExperiment>(
     "Images: a large latent space",
     presets!(
         "vqvae",
-        "small": "For two cores: hours",
-        "small-live": "The same with a codebook of which all codes are in use",
+        "small": "vqvae: for two cores, in hours",
+        "small-live": "vqvae: as small, with a codebook of which all codes are in use",
         "smoke": SMOKE
     ),
 );

@@ -29,7 +29,7 @@ impl Report for VqVaeResults {
     }
 
     fn summary(&self) -> String {
-        text::summary(self)
+        text::for_terminal(self)
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -37,6 +37,7 @@ impl Report for VqVaeResults {
     }
 
     fn page(&self, figures: &[Figure]) -> Result<String> {
+        let Self { revision, machine, wall_seconds, data_set, config, .. } = self;
         let title = format!("VQ-VAE on {}: the paper's experiment and ours", self.data_set);
         let page = Page {
             title: &title,
@@ -45,13 +46,7 @@ impl Report for VqVaeResults {
             judged: self.judged(),
             kept: self.kept_table(),
             figures: figure_sections(Self::KIND, figures, |_| None)?,
-            made: Made {
-                revision: &self.revision,
-                machine: &self.machine,
-                wall_seconds: self.wall_seconds,
-                data_set: &self.data_set,
-                config: serde_json::to_string_pretty(&self.config)?,
-            },
+            made: Made::new(revision, machine, *wall_seconds, data_set, config)?,
         };
         document("report", &title, &page.render()?)
     }

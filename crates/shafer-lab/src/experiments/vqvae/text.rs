@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::paper;
-use super::results::{KeptSummary, REAL, RECONSTRUCTED, VqVaeResults};
+use super::results::{ByMethod, KeptSummary, REAL, RECONSTRUCTED, VqVaeResults};
+use crate::experiments::text_table::row;
 use crate::method::EVIDENTIAL;
 
 /// A row of the table: its key in the results and its title.
@@ -63,7 +64,9 @@ pub(super) fn notes(results: &VqVaeResults) -> Vec<String> {
     notes
 }
 
-pub(super) fn summary(results: &VqVaeResults) -> String {
+const WIDTHS: [usize; 11] = [22, 14, 14, 9, 6, 11, 11, 7, 8, 11, 9];
+
+pub(super) fn for_terminal(results: &VqVaeResults) -> String {
     let [rows_of_codes, columns] = results.grid;
     let mut text = format!(
         "{}: {} samples for each of {} classes, {} held-out images of {rows_of_codes} x {columns} codes\n\n",
@@ -72,52 +75,37 @@ pub(super) fn summary(results: &VqVaeResults) -> String {
         results.classes.len(),
         results.held_out
     );
-    let _ = writeln!(
-        text,
-        "{:<22}{:>14}{:>14}{:>9}{:>6}{:>11}{:>11}{:>7}{:>8}{:>11}{:>9}",
-        "",
-        "accuracy, %",
-        "top 5, %",
-        "kept",
-        "max",
-        "dropped, %",
-        "of used, %",
-        "mass",
-        "missed",
-        "diversity",
-        "Fréchet"
-    );
+    let head = ["", "accuracy, %", "top 5, %", "kept", "max", "dropped, %", "of used, %", "mass"];
+    let head = head.into_iter().chain(["missed", "diversity", "Fréchet"]);
+    row(&mut text, &WIDTHS, head.map(str::to_owned));
     for (key, title) in rows(results) {
-        let share = |table: &std::collections::BTreeMap<String, f64>,
-                     errors: &std::collections::BTreeMap<String, f64>| {
+        let share = |table: &ByMethod<f64>, errors: &ByMethod<f64>| {
             let both = table.get(key).zip(errors.get(key));
-            both.map_or_else(String::new, |(&share, &se)| {
-                format!("{} ± {}", percent(share), percent(se))
-            })
+            both.map(|(&share, &se)| format!("{} ± {}", percent(share), percent(se)))
         };
-        let accuracy = share(&results.accuracy, &results.accuracy_se);
-        let top5 = share(&results.top5, &results.top5_se);
-        let _ = write!(text, "{title:<22}{accuracy:>14}{top5:>14}");
-        match results.kept.get(key) {
-            Some(KeptSummary { mean, max, reduction_mean, of_used_mean, mass, missed, .. }) => {
-                let [dropped, of_used] = [*reduction_mean, *of_used_mean].map(percent);
-                let _ = write!(text, "{mean:>9.1}{max:>6}{dropped:>11}{of_used:>11}");
-                let _ = write!(text, "{mass:>7.3}{missed:>8.4}");
-            }
-            None => text += &" ".repeat(52),
-        }
-        let number =
-            |value: Option<&f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
-        let (diversity, frechet) = (results.diversity.get(key), results.frechet.get(key));
-        let _ = writeln!(text, "{:>11}{:>9}", number(diversity), number(frechet));
+        let kept = results.kept.get(key);
+        let of_kept = |cell: fn(&KeptSummary) -> String| kept.map(cell);
+        let number = |table: &ByMethod<f64>| table.get(key).map(|value| format!("{value:.3}"));
+        let cells = [
+            Some(title.to_owned()),
+            share(&results.accuracy, &results.accuracy_se),
+            share(&results.top5, &results.top5_se),
+            of_kept(|kept| format!("{:.1}", kept.mean)),
+            of_kept(|kept| kept.max.to_string()),
+            of_kept(|kept| percent(kept.reduction_mean)),
+            of_kept(|kept| percent(kept.of_used_mean)),
+            of_kept(|kept| format!("{:.3}", kept.mass)),
+            of_kept(|kept| format!("{:.4}", kept.missed)),
+            number(&results.diversity),
+            number(&results.frechet),
+        ];
+        row(&mut text, &WIDTHS, cells.map(Option::unwrap_or_default));
         if let Some(theirs) = paper::numbers(&results.data_set, key) {
-            let dropped =
-                theirs.reduction.map_or_else(String::new, |percent| format!("{percent:.0}"));
-            let _ = writeln!(
-                text,
-                "{:<22}{:>14.1}{:>14.1}{:>26}",
-                "  the paper", theirs.accuracy, theirs.top5, dropped
-            );
+            let [accuracy, top5] = [theirs.accuracy, theirs.top5].map(|x| format!("{x:.1}"));
+            let dropped = theirs.reduction.map(|percent| format!("{percent:.0}"));
+            let (label, none) = ("  the paper".to_owned(), String::new);
+            let cells = [label, accuracy, top5, none(), none(), dropped.unwrap_or_default()];
+            row(&mut text, &WIDTHS, cells);
         }
     }
     text.push('\n');

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shafer_nets::pixel_cnn::{CodeGrids, PixelCnn, PixelCnnTraining};
 use shafer_nets::training::CrossEntropy;
@@ -15,7 +16,7 @@ use super::codes::Grids;
 use super::config::Config;
 use super::kept;
 use super::pictures::Pictures;
-use crate::experiments::training::Training;
+use crate::experiments::training::{Training, TrainingRecord};
 
 /// The names of the jobs.
 pub(super) const VQVAE: &str = "vqvae";
@@ -46,9 +47,15 @@ impl<E> Trained<E> {
         }
         Ok(self)
     }
+}
 
-    fn rewind(&mut self, iteration: usize, per_epoch: usize) {
-        self.epochs.truncate(iteration / per_epoch.max(1));
+impl<E: Serialize + DeserializeOwned + Send> TrainingRecord for Trained<E> {
+    fn status(&mut self) -> (&mut bool, &mut f64) {
+        (&mut self.diverged, &mut self.wall_seconds)
+    }
+
+    fn rewind(&mut self, iteration: usize, batches_per_epoch: usize) {
+        self.epochs.truncate(iteration / batches_per_epoch);
     }
 }
 
@@ -70,24 +77,20 @@ pub(super) struct VqVaeTraining<'a> {
     pub(super) images: &'a Pictures,
 }
 
-fn batches(epochs: usize, examples: usize, batch_size: usize) -> u64 {
-    (epochs * examples.div_ceil(batch_size)) as u64
-}
-
 impl<'a> Training for VqVaeTraining<'a> {
     type Model = VqVae;
     type Record = Trained<VqVaeEpoch>;
     type Data = &'a Pictures;
 
+    const PRECISION: Precision = Precision::Single;
     const DEPENDS_ON: &'static [&'static str] = &["data_set", "share", "image", "seed", "vqvae"];
 
     fn name(&self) -> String {
         VQVAE.to_owned()
     }
 
-    fn batches(&self) -> u64 {
-        let training = &self.config.vqvae.training;
-        batches(training.epochs, self.images.len(), training.batch_size)
+    fn count(&self) -> usize {
+        self.images.len()
     }
 
     fn config(&self) -> vqvae::Config {
@@ -110,14 +113,6 @@ impl<'a> Training for VqVaeTraining<'a> {
         Trained::new()
     }
 
-    fn status<'r>(&self, record: &'r mut Trained<VqVaeEpoch>) -> (&'r mut bool, &'r mut f64) {
-        (&mut record.diverged, &mut record.wall_seconds)
-    }
-
-    fn rewind(&self, record: &mut Trained<VqVaeEpoch>, iteration: usize) {
-        record.rewind(iteration, self.images.len().div_ceil(self.config.vqvae.training.batch_size));
-    }
-
     fn observe(
         &self,
         record: &mut Trained<VqVaeEpoch>,
@@ -131,17 +126,6 @@ impl<'a> Training for VqVaeTraining<'a> {
                 used: losses.usage.used(),
                 perplexity: losses.usage.perplexity(),
             });
-        }
-        Ok(())
-    }
-
-    fn finish(&self, _: &mut Trained<VqVaeEpoch>, vqvae: &VqVae, _: &&Pictures) -> Result<Vec<u8>> {
-        Ok(vqvae.to_safetensors(Precision::Single)?)
-    }
-
-    fn check_weights(&self, weights: &[u8]) -> Result<()> {
-        if VqVae::from_safetensors(weights)?.config() != &self.config.vqvae().network {
-            bail!("is a VQ-VAE of another shape");
         }
         Ok(())
     }
@@ -174,6 +158,7 @@ impl<'a> Training for PriorTraining<'a> {
     type Record = Trained<PriorEpoch>;
     type Data = &'a Grids;
 
+    const PRECISION: Precision = Precision::Single;
     const DEPENDS_ON: &'static [&'static str] =
         &["data_set", "share", "image", "seed", "views", "vqvae", "prior"];
 
@@ -181,9 +166,8 @@ impl<'a> Training for PriorTraining<'a> {
         PRIOR.to_owned()
     }
 
-    fn batches(&self) -> u64 {
-        let prior = &self.config.prior;
-        batches(prior.epochs, self.train.classes.len(), prior.batch_size)
+    fn count(&self) -> usize {
+        self.train.classes.len()
     }
 
     fn config(&self) -> PixelCnnTraining {
@@ -204,14 +188,6 @@ impl<'a> Training for PriorTraining<'a> {
 
     fn record(&self) -> Trained<PriorEpoch> {
         Trained::new()
-    }
-
-    fn status<'r>(&self, record: &'r mut Trained<PriorEpoch>) -> (&'r mut bool, &'r mut f64) {
-        (&mut record.diverged, &mut record.wall_seconds)
-    }
-
-    fn rewind(&self, record: &mut Trained<PriorEpoch>, iteration: usize) {
-        record.rewind(iteration, self.train.classes.len().div_ceil(self.config.prior.batch_size));
     }
 
     fn observe(
@@ -236,17 +212,6 @@ impl<'a> Training for PriorTraining<'a> {
             held_out,
             kept: names.zip(kept.iter().map(kept::Kept::mean)).collect(),
         });
-        Ok(())
-    }
-
-    fn finish(&self, _: &mut Trained<PriorEpoch>, prior: &PixelCnn, _: &&Grids) -> Result<Vec<u8>> {
-        Ok(prior.to_safetensors(Precision::Single)?)
-    }
-
-    fn check_weights(&self, weights: &[u8]) -> Result<()> {
-        if PixelCnn::from_safetensors(weights)?.config() != &Training::config(self).network {
-            bail!("is a PixelCNN of another shape");
-        }
         Ok(())
     }
 }
@@ -288,6 +253,7 @@ impl<'a> Training for ClassifierTraining<'a> {
     type Record = Trained<ClassifierEpoch>;
     type Data = &'a Pictures;
 
+    const PRECISION: Precision = Precision::Single;
     const DEPENDS_ON: &'static [&'static str] =
         &["data_set", "share", "image", "seed", "classifier"];
 
@@ -295,9 +261,8 @@ impl<'a> Training for ClassifierTraining<'a> {
         CLASSIFIER.to_owned()
     }
 
-    fn batches(&self) -> u64 {
-        let training = &self.config.classifier.training;
-        batches(training.epochs, self.images.len(), training.batch_size)
+    fn count(&self) -> usize {
+        self.images.len()
     }
 
     fn config(&self) -> wide_residual::Config {
@@ -320,15 +285,6 @@ impl<'a> Training for ClassifierTraining<'a> {
         Trained::new()
     }
 
-    fn status<'r>(&self, record: &'r mut Trained<ClassifierEpoch>) -> (&'r mut bool, &'r mut f64) {
-        (&mut record.diverged, &mut record.wall_seconds)
-    }
-
-    fn rewind(&self, record: &mut Trained<ClassifierEpoch>, iteration: usize) {
-        let batch_size = self.config.classifier.training.batch_size;
-        record.rewind(iteration, self.images.len().div_ceil(batch_size));
-    }
-
     fn observe(
         &self,
         record: &mut Trained<ClassifierEpoch>,
@@ -338,22 +294,6 @@ impl<'a> Training for ClassifierTraining<'a> {
         if let Some(losses) = &step.epoch_losses {
             let accuracy = accuracy(&trainer.model(), self.held_out).context("held-out images")?;
             record.epochs.push(ClassifierEpoch { loss: losses.cross_entropy, accuracy });
-        }
-        Ok(())
-    }
-
-    fn finish(
-        &self,
-        _: &mut Trained<ClassifierEpoch>,
-        classifier: &WideResidual,
-        _: &&Pictures,
-    ) -> Result<Vec<u8>> {
-        Ok(classifier.to_safetensors(Precision::Single)?)
-    }
-
-    fn check_weights(&self, weights: &[u8]) -> Result<()> {
-        if WideResidual::from_safetensors(weights)?.config() != &Training::config(self).network {
-            bail!("is a classifier of another shape");
         }
         Ok(())
     }

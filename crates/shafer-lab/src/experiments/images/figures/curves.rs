@@ -17,32 +17,16 @@ pub(super) fn evolution(results: &ImageResults) -> Vec<Figure> {
     let n = seeds(results);
     let all = &results.evolution;
     let data_set = paper::title(&results.data_set);
-    let mut figures = vec![
-        distances(
-            "evolution",
-            format!("Distance to the target: {data_set}"),
-            all,
-            results,
-            &paper,
-            &n,
-        ),
-        distances(
-            "evolution-projections",
-            format!("Distance to the target, other projections: {data_set}"),
-            all,
-            results,
-            &projections,
-            &n,
-        ),
-        distances(
-            "evolution-cutoffs",
-            format!("Distance to the target, cut-offs: {data_set}"),
-            all,
-            results,
-            &cutoffs,
-            &n,
-        ),
+    let groups = [
+        ("evolution", "", &paper),
+        ("evolution-projections", ", other projections", &projections),
+        ("evolution-cutoffs", ", cut-offs", &cutoffs),
     ];
+    let figure = |(name, of, methods): (_, &str, &Vec<_>)| {
+        let title = format!("Distance to the target{of}: {data_set}");
+        distances(name, title, all, results, methods, &n)
+    };
+    let mut figures: Vec<Figure> = groups.into_iter().map(figure).collect();
     if let Some(without) = &results.without_collapsed {
         let healthy = results.seeds - results.diverged - results.collapsed;
         let title = format!("Distance to the target without collapsed seeds: {data_set}");

@@ -9,6 +9,7 @@ mod tests;
 
 use super::results::ImageResults;
 use crate::drawing::Figure;
+use crate::words::counted;
 
 /// The figures of one training.
 pub(crate) fn of_exemplar(results: &ImageResults) -> Vec<Figure> {
@@ -29,6 +30,5 @@ pub(super) fn all(results: &ImageResults) -> Vec<Figure> {
 
 /// The number of seeds in a mean, in words.
 fn seeds(results: &ImageResults) -> String {
-    let n = results.measured_seeds();
-    format!("mean over {n} {}", if n == 1 { "seed" } else { "seeds" })
+    format!("mean over {}", counted(results.seeds - results.diverged, "seed"))
 }

@@ -197,8 +197,9 @@ fn sparsemax_is_sampled_from_its_own_distribution() {
     let network = NetworkConfig::default();
     // Far apart, so that sparsemax drops some.
     let logits = [2.0, 1.5, -0.5, -1.0, 0.0, 0.1, 1.0, -2.0, 0.9, -0.3];
-    let [all, sparse] = [0, 1]
-        .map(|place: usize| JointDistribution::new(methods[place].1, &logits, &network).unwrap());
+    let [all, sparse] = [0, 1].map(|place: usize| {
+        JointDistribution::at(methods[place].1, 1.0, &logits, &network).unwrap()
+    });
     assert!(sparse.ranked.len() < all.ranked.len());
     let (of_all, of_sparse) =
         (evaluator.counts(&all, 0).unwrap(), evaluator.counts(&sparse, 0).unwrap());

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use shafer_data::Column;
 use shafer_data::dataset::Set;
 use shafer_nets::training::CrossEntropy;
-use shafer_nets::{Classifier, ClassifierConfig, Examples, Precision, Step, Trainer};
+use shafer_nets::{Classifier, ClassifierConfig, Examples, Step, Trainer};
 
 use crate::drawing::Figure;
 use crate::experiments::preset::Preset;
 use crate::experiments::report::{Report, Results, VERSION};
-use crate::experiments::training::Training;
+use crate::experiments::training::{Training, TrainingRecord};
 use crate::experiments::{
     CPU, Columns, Entry, Experiment, Handle, Reproduced, Request, Run, Task, reproduce,
 };
@@ -108,6 +108,12 @@ struct Record {
     loss: Option<f64>,
 }
 
+impl TrainingRecord for Record {
+    fn status(&mut self) -> (&mut bool, &mut f64) {
+        (&mut self.diverged, &mut self.seconds)
+    }
+}
+
 impl<'a> Training for Train<'a> {
     type Model = Classifier;
     type Record = Record;
@@ -119,8 +125,8 @@ impl<'a> Training for Train<'a> {
         format!("seed-{}", self.seed)
     }
 
-    fn batches(&self) -> u64 {
-        4 * self.config.epochs as u64
+    fn count(&self) -> usize {
+        self.data.labels.len()
     }
 
     fn config(&self) -> ClassifierConfig {
@@ -144,10 +150,6 @@ impl<'a> Training for Train<'a> {
         Record::default()
     }
 
-    fn status<'r>(&self, record: &'r mut Record) -> (&'r mut bool, &'r mut f64) {
-        (&mut record.diverged, &mut record.seconds)
-    }
-
     fn observe(
         &self,
         record: &mut Record,
@@ -155,15 +157,6 @@ impl<'a> Training for Train<'a> {
         _: &Trainer<'_, Classifier>,
     ) -> Result<()> {
         record.loss = Some(step.losses.cross_entropy);
-        Ok(())
-    }
-
-    fn finish(&self, _: &mut Record, classifier: &Classifier, _: &&Data) -> Result<Vec<u8>> {
-        Ok(classifier.to_safetensors(Precision::Single)?)
-    }
-
-    fn check_weights(&self, weights: &[u8]) -> Result<()> {
-        Classifier::from_safetensors(weights)?;
         Ok(())
     }
 }
