@@ -101,8 +101,10 @@ fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let cannot = |e| Error::io(&label(folder), "read the folder", e);
-    let mut entries =
-        fs::read_dir(folder).map_err(cannot)?.collect::<std::result::Result<Vec<_>, _>>().map_err(cannot)?;
+    let mut entries = fs::read_dir(folder)
+        .map_err(cannot)?
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(cannot)?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();

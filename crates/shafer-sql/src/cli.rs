@@ -1,8 +1,8 @@
 //! The arguments of the command line.
 
+use std::fmt::Write as _;
 #[cfg(feature = "cluster")]
 use std::net::{IpAddr, Ipv4Addr};
-use std::fmt::Write as _;
 use std::num::NonZero;
 use std::path::PathBuf;
 

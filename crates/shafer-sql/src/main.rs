@@ -86,7 +86,8 @@ async fn run(cli: &Cli, threads: usize) -> Result<()> {
         Command::Functions => list(cli.json),
         #[cfg(feature = "cluster")]
         Command::Scheduler(arguments) => {
-            let scheduler = shafer_sql::cluster::Scheduler { host: arguments.host, port: arguments.port };
+            let scheduler =
+                shafer_sql::cluster::Scheduler { host: arguments.host, port: arguments.port };
             scheduler.run(|address| ready(&format!("scheduler at {address}"))).await
         }
         #[cfg(feature = "cluster")]
@@ -134,7 +135,8 @@ async fn query(cli: &Cli, arguments: &QueryArguments, threads: usize) -> Result<
     let Some(path) = &arguments.output else { return Ok(()) };
     let (rows, path, seconds) = (counts.rows, path.display(), start.elapsed().as_secs_f64());
     let text = if cli.json {
-        let report = serde_json::json!({ "output": path.to_string(), "rows": rows, "seconds": seconds });
+        let report =
+            serde_json::json!({ "output": path.to_string(), "rows": rows, "seconds": seconds });
         format!("{report:#}\n")
     } else if cli.quiet {
         String::new()
@@ -180,7 +182,8 @@ fn progress(quiet: bool) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{spinner} {elapsed} {pos} rows");
-    ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+    ProgressBar::new_spinner()
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
 }
 
 fn list(json: bool) -> Result<()> {

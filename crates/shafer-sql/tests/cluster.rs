@@ -26,9 +26,15 @@ fn executor(scheduler: &str) -> Running {
 fn queries(folder: &Path) -> Vec<String> {
     let from = folder.display();
     vec![
-        format!("SELECT id, evidential(logits) AS p, support_size(logits, 'sparsemax') AS n, conflict(logits) AS c, belief(logits, [0]) AS b, draw(logits, 'softmax', id) AS d, name FROM '{from}' WHERE id % 3 = 0 ORDER BY id"),
-        format!("SELECT support_size(logits) AS n, count(*) AS rows FROM '{from}/*.parquet' GROUP BY n ORDER BY n"),
-        format!("SELECT id, sparsify_dense(logits, 'entmax:alpha=1.5') AS p FROM '{from}' ORDER BY id LIMIT 20"),
+        format!(
+            "SELECT id, evidential(logits) AS p, support_size(logits, 'sparsemax') AS n, conflict(logits) AS c, belief(logits, [0]) AS b, draw(logits, 'softmax', id) AS d, name FROM '{from}' WHERE id % 3 = 0 ORDER BY id"
+        ),
+        format!(
+            "SELECT support_size(logits) AS n, count(*) AS rows FROM '{from}/*.parquet' GROUP BY n ORDER BY n"
+        ),
+        format!(
+            "SELECT id, sparsify_dense(logits, 'entmax:alpha=1.5') AS p FROM '{from}' ORDER BY id LIMIT 20"
+        ),
     ]
 }
 
@@ -63,8 +69,7 @@ fn an_executor_that_is_killed_changes_nothing() {
         folder.path().display()
     );
     let alone = query(&sql, &["--format", "jsonl"]);
-    let together =
-        Running::start(&["query", &sql, "--format", "jsonl", "--scheduler", &address]);
+    let together = Running::start(&["query", &sql, "--format", "jsonl", "--scheduler", &address]);
     // Whether it has begun, works or has done its part by now: the result is the same.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     executors[0].kill();

@@ -181,7 +181,10 @@ async fn draws_follow_the_distribution_and_the_seed() {
     }
     // Five standard deviations of a binomial number of 1714 rows.
     for (drawn, expected) in drawn.iter().zip(&expected) {
-        assert!((drawn - expected).abs() < 5.0 * (expected + 1.0_f64).sqrt(), "{drawn}, {expected}");
+        assert!(
+            (drawn - expected).abs() < 5.0 * (expected + 1.0_f64).sqrt(),
+            "{drawn}, {expected}"
+        );
     }
 }
 
@@ -190,7 +193,8 @@ async fn every_type_of_lists() {
     let rows = || [Some(vec![Some(1.0), Some(1.0), Some(0.0)]), None];
     let ids: ArrayRef = Arc::new(Int32Array::from(vec![0, 1]));
     let small: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(rows()));
-    let large: ArrayRef = Arc::new(LargeListArray::from_iter_primitive::<Float64Type, _, _>(rows()));
+    let large: ArrayRef =
+        Arc::new(LargeListArray::from_iter_primitive::<Float64Type, _, _>(rows()));
     let fixed: ArrayRef =
         Arc::new(FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>(rows(), 3));
     let of = |kind: DataType| Arc::new(Field::new("item", kind, true));
@@ -251,7 +255,10 @@ async fn wrong_calls_name_the_function_and_what_is_wrong() {
         ("support_size(logits, 3)", "call support_size(logits[, 'method'])"),
         ("belief(logits, 3)", "call belief(logits, [classes])"),
         ("draw(logits)", "call draw(logits[, 'method'], seed)"),
-        ("sparsify(logits, 'sparsmax')", "sparsify: method `sparsmax`: there is no such method; use evidential"),
+        (
+            "sparsify(logits, 'sparsmax')",
+            "sparsify: method `sparsmax`: there is no such method; use evidential",
+        ),
         ("top_k(logits, 0)", "top_k: k is 0, but must be at least 1"),
         ("entmax(logits, id)", "entmax: the parameter must be a constant"),
         ("sparsify(logits, name)", "sparsify: the method must be a constant"),

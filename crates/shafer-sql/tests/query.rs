@@ -27,7 +27,9 @@ fn a_folder_and_a_pattern_to_parquet() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     common::write_parts(&folder.path().join("in"), 4, 250, 9);
     fs::write(at("in/_SUCCESS"), "").unwrap();
-    for (from, out) in [("in", "a.parquet"), ("in/", "b.parquet"), ("in/part-*.parquet", "c.parquet")] {
+    for (from, out) in
+        [("in", "a.parquet"), ("in/", "b.parquet"), ("in/part-*.parquet", "c.parquet")]
+    {
         let sql = format!(
             "SELECT id, evidential(logits) AS p, support_size(logits) AS n, name FROM '{}' ORDER BY id",
             at(from)
@@ -49,8 +51,7 @@ fn a_folder_and_a_pattern_to_parquet() {
             }
             let logits = common::logits(row, 1 + (row as usize * 5) % 9);
             let expected: Vec<f32> = Method::EVIDENTIAL.row(&logits).unwrap();
-            let expected: Vec<(i32, f32)> =
-                (0..).zip(expected).filter(|(_, p)| *p > 0.0).collect();
+            let expected: Vec<(i32, f32)> = (0..).zip(expected).filter(|(_, p)| *p > 0.0).collect();
             let entries = p.value(at);
             let entries = entries.as_struct();
             let classes = entries.column(0).as_primitive::<Int32Type>().values().iter();
@@ -66,7 +67,10 @@ fn formats() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     common::write(&folder.path().join("a.parquet"), &common::batch(0, 5, 3, false));
-    let sql = format!("SELECT id, support_size(logits, 'top-k:k=2') AS n FROM '{}' ORDER BY id", at("a.parquet"));
+    let sql = format!(
+        "SELECT id, support_size(logits, 'top-k:k=2') AS n FROM '{}' ORDER BY id",
+        at("a.parquet")
+    );
     let csv = "id,n\n0,2\n1,2\n2,2\n3,\n4,2\n";
     assert_eq!(query(&sql, &["--format", "csv"]), csv);
     query(&sql, &["-o", &at("a.csv"), "--quiet"]);
@@ -77,7 +81,8 @@ fn formats() {
     assert_eq!(json[4], serde_json::json!({ "id": 4, "n": 2 }));
     let table = query(&sql, &[]);
     assert!(table.contains("│ 4    2 │") && table.ends_with("5 rows\n"), "{table}");
-    let p = query(&format!("SELECT softmax([0.0, 0.0]) AS p FROM '{}' LIMIT 1", at("a.parquet")), &[]);
+    let p =
+        query(&format!("SELECT softmax([0.0, 0.0]) AS p FROM '{}' LIMIT 1", at("a.parquet")), &[]);
     assert!(p.contains("0: 0.5000, 1: 0.5000"), "{p}");
     let report = query(&sql, &["-o", &at("a.jsonl"), "--json"]);
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
@@ -129,7 +134,10 @@ fn queries_that_cannot_be_answered() {
     common::write_parts(&folder.path().join("in"), 2, 10, 3);
     let from = at("in");
     for (sql, expected) in [
-        (format!("SELECT logit FROM '{from}'"), "there is no column logit; there are id, logits, name"),
+        (
+            format!("SELECT logit FROM '{from}'"),
+            "there is no column logit; there are id, logits, name",
+        ),
         (format!("SELECT evidental(logits) FROM '{from}'"), "Did you mean 'evidential'?"),
         (format!("SELECT evidential(name) FROM '{from}'"), "lists of logits are logits"),
         (format!("SELEC id FROM '{from}'"), "cannot parse the SQL"),
@@ -138,7 +146,10 @@ fn queries_that_cannot_be_answered() {
         ("CREATE TABLE x AS SELECT 1".to_owned(), "DDL not supported"),
         ("SELECT 1 FROM nowhere".to_owned(), "FROM 'nowhere': there is no such file or folder"),
         (format!("SELECT 1 FROM '{from}/*.arrow'"), "matches no file that"),
-        (format!("SELECT 1 FROM '{}'", folder.path().display().to_string() + "/none.parquet"), "there is no such file"),
+        (
+            format!("SELECT 1 FROM '{}'", folder.path().display().to_string() + "/none.parquet"),
+            "there is no such file",
+        ),
     ] {
         let error = refused(&sql, &[]);
         assert!(error.contains(expected), "{sql}: {error}");
@@ -152,10 +163,8 @@ fn parts_that_do_not_fit() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     common::write_parts(&at("in"), 3, 300, 8);
-    let sql = format!(
-        "SELECT id, support_size(logits) AS n FROM '{}' ORDER BY id",
-        at("in").display()
-    );
+    let sql =
+        format!("SELECT id, support_size(logits) AS n FROM '{}' ORDER BY id", at("in").display());
     let path = at("in/part-01.parquet");
     let whole = fs::read(&path).unwrap();
     // Damage in the middle of a part: every byte of a page of logits.
@@ -191,7 +200,8 @@ fn parts_that_do_not_fit() {
 fn nan_is_named_with_its_part_and_row() {
     let folder = tempfile::tempdir().unwrap();
     common::write_parts(folder.path(), 2, 300, 4);
-    let rows = (0..250).map(|row| Some(vec![Some(0.5), Some(if row == 217 { f32::NAN } else { 1.0 })]));
+    let rows =
+        (0..250).map(|row| Some(vec![Some(0.5), Some(if row == 217 { f32::NAN } else { 1.0 })]));
     let lists = datafusion::arrow::array::ListArray::from_iter_primitive::<Float32Type, _, _>(rows);
     let template = common::batch(600, 250, 2, false);
     let columns = vec![template.column(0).clone(), Arc::new(lists), template.column(2).clone()];
@@ -201,7 +211,9 @@ fn nan_is_named_with_its_part_and_row() {
     let error = refused(&format!("SELECT conflict(logits) FROM '{from}'"), &["--threads", "1"]);
     assert!(error.contains("conflict(logits): row ") && error.contains("NaN"), "{error}");
     assert!(error.contains("part-02.parquet: row 217, column 1: logit is NaN"), "{error}");
-    let found = format!("SELECT id, logits_error(logits) AS e FROM '{from}' WHERE logits_error(logits) IS NOT NULL");
+    let found = format!(
+        "SELECT id, logits_error(logits) AS e FROM '{from}' WHERE logits_error(logits) IS NOT NULL"
+    );
     let found = query(&found, &["--format", "csv"]);
     assert!(found.lines().nth(1).unwrap().starts_with("817,"), "{found}");
     assert_eq!(found.lines().count(), 2);

@@ -116,7 +116,9 @@ impl Running {
     pub fn line(&self) -> String {
         match self.out.recv_timeout(DEADLINE) {
             Ok(line) => line,
-            Err(_) => panic!("no line; standard error: {:?}", self.err.try_iter().collect::<Vec<_>>()),
+            Err(_) => {
+                panic!("no line; standard error: {:?}", self.err.try_iter().collect::<Vec<_>>())
+            }
         }
     }
 
