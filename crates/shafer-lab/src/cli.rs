@@ -44,7 +44,7 @@ Examples:
   shafer explain logits.npy --row 7              one row: evidence, belief and dropped classes
   shafer compare logits.npy --html report.html   all methods side by side
   shafer audit logits.npy --labels y.npy         how often the true class is dropped
-  shafer query "SELECT id, evidential(logits) AS p FROM 'logits/*.parquet'"   SQL over tables
+  shafer query --help                            SQL over tables of logits
   shafer predict street.txt                      where the pedestrians of a scene go
   shafer data fetch mnist                        fetch a data set for the experiments";
 

@@ -26,7 +26,9 @@ pub(crate) fn run(cli: &Cli, arguments: &[OsString]) -> Result<()> {
     }
     let problem = become_it(&mut command);
     if problem.kind() == io::ErrorKind::NotFound {
-        bail!("query is done by {PROGRAM}, which is not installed; run `cargo install --path crates/{PROGRAM}`");
+        bail!(
+            "query is done by {PROGRAM}, which is not installed; run `cargo install --path crates/{PROGRAM}`"
+        );
     }
     Err(problem).with_context(|| format!("cannot start {}", program.display()))
 }

@@ -9,7 +9,9 @@ use shafer::Method;
 pub(crate) fn logits(given: &DataType) -> Option<DataType> {
     let item = |field: &FieldRef| -> Option<FieldRef> {
         let float = match field.data_type() {
-            DataType::Float16 | DataType::Float32 | DataType::Float64 => return Some(field.clone()),
+            DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+                return Some(field.clone());
+            }
             other if is_number(other) => DataType::Float64,
             // A list without entries has no type of them.
             DataType::Null => DataType::Float64,
@@ -46,10 +48,7 @@ pub(crate) fn is_number(given: &DataType) -> bool {
 }
 
 pub(crate) fn is_text(given: &DataType) -> bool {
-    matches!(
-        given,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null
-    )
+    matches!(given, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null)
 }
 
 pub(crate) fn is_seed(given: &DataType) -> bool {

@@ -86,9 +86,7 @@ async fn reach(scheduler: &str) -> Result<()> {
             Err(_) => problem = "no answer".to_owned(),
         }
     }
-    Err(anyhow!(
-        "no scheduler at {scheduler} ({problem}); start one with `shafer-sql scheduler`"
-    ))
+    Err(anyhow!("no scheduler at {scheduler} ({problem}); start one with `shafer-sql scheduler`"))
 }
 
 /// A scheduler.
@@ -209,7 +207,9 @@ impl Executor {
             if away == SCHEDULER_AWAY {
                 let seconds = CHECK_SCHEDULER.as_secs() * SCHEDULER_AWAY as u64;
                 let scheduler = &self.scheduler;
-                return anyhow!("no answer of the scheduler at {scheduler} for {seconds} s; start it again, and the executors");
+                return anyhow!(
+                    "no answer of the scheduler at {scheduler} for {seconds} s; start it again, and the executors"
+                );
             }
         }
     }

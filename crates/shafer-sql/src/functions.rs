@@ -112,7 +112,10 @@ pub fn descriptions() -> Vec<Description> {
         describe("ignorance(logits)", "mass of evidence on no class in particular"),
         describe("conflict(logits)", "conflict between the evidence for different classes"),
         describe("belief(logits, [classes])", "belief of a set of classes"),
-        describe("draw(logits[, 'method'], seed)", "a class drawn by the seed of the row, such as id"),
+        describe(
+            "draw(logits[, 'method'], seed)",
+            "a class drawn by the seed of the row, such as id",
+        ),
         describe("logits_error(logits)", "what is wrong with a row; null if nothing"),
     ];
     named.chain(others).collect()
@@ -202,12 +205,13 @@ impl ScalarUDFImpl for Function {
         };
         let logits = args.args[0].clone().into_array(rows)?;
         let column = args.arg_fields.first().map(|field| field.name().as_str());
-        let result = self
-            .compute(&logits, method, &args.args[1..], rows)
-            .map_err(|failure| match failure {
-                Failure::Rows(error) => self.failed(column, error),
-                Failure::Other(error) => error,
-            })?;
+        let result =
+            self.compute(&logits, method, &args.args[1..], rows).map_err(
+                |failure| match failure {
+                    Failure::Rows(error) => self.failed(column, error),
+                    Failure::Other(error) => error,
+                },
+            )?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
         }

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use comfy_table::{ContentArrangement, Table};
-use datafusion::arrow::array::{Array, AsArray as _, ArrayRef};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray as _};
 use datafusion::arrow::csv;
 use datafusion::arrow::datatypes::{DataType, Int32Type, SchemaRef};
-use datafusion::arrow::json::writer::{JsonArray, LineDelimited, Writer as JsonWriter};
 use datafusion::arrow::json::WriterBuilder as JsonBuilder;
+use datafusion::arrow::json::writer::{JsonArray, LineDelimited, Writer as JsonWriter};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::parquet::arrow::ArrowWriter;
@@ -128,13 +128,11 @@ impl Output {
             Writer::Table(shown, mut sink) => {
                 sink.write_all(shown.text(explains).as_bytes()).map(|()| sink).map_err(Into::into)
             }
-            Writer::Json(mut writer) => {
-                writer.finish().map_err(Into::into).and_then(|()| {
-                    let mut sink = writer.into_inner();
-                    sink.write_all(b"\n")?;
-                    Ok(sink)
-                })
-            }
+            Writer::Json(mut writer) => writer.finish().map_err(Into::into).and_then(|()| {
+                let mut sink = writer.into_inner();
+                sink.write_all(b"\n")?;
+                Ok(sink)
+            }),
             Writer::Jsonl(mut writer) => {
                 writer.finish().map(|()| writer.into_inner()).map_err(Into::into)
             }
@@ -187,7 +185,9 @@ fn check_flat(schema: &SchemaRef) -> Result<()> {
     match schema.fields().iter().find(|field| field.data_type().is_nested()) {
         Some(field) => {
             let name = field.name();
-            bail!("CSV cannot hold the lists of the column {name}; use --format jsonl or parquet, or unnest({name})")
+            bail!(
+                "CSV cannot hold the lists of the column {name}; use --format jsonl or parquet, or unnest({name})"
+            )
         }
         None => Ok(()),
     }
@@ -221,8 +221,7 @@ impl Shown {
         self.all += batch.num_rows();
         let take = (SHOWN_ROWS - self.rows.len()).min(batch.num_rows());
         let batch = batch.slice(0, take);
-        let columns: Vec<Vec<String>> =
-            batch.columns().iter().map(cells).collect::<Result<_>>()?;
+        let columns: Vec<Vec<String>> = batch.columns().iter().map(cells).collect::<Result<_>>()?;
         let row = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
         self.rows.extend((0..take).map(row));
         Ok(())
@@ -241,7 +240,10 @@ impl Shown {
         let rows = if self.all == 1 { "1 row".to_owned() } else { format!("{} rows", self.all) };
         match self.all - self.rows.len() {
             0 => format!("{table}\n{rows}\n"),
-            _ => format!("{table}\n{rows}, of which {} are shown; -o FILE writes all\n", self.rows.len()),
+            _ => format!(
+                "{table}\n{rows}, of which {} are shown; -o FILE writes all\n",
+                self.rows.len()
+            ),
         }
     }
 }

@@ -61,6 +61,8 @@ pub struct Prepared {
     context: SessionContext,
     statement: Statement,
     parts: Vec<Parts>,
+    #[cfg(feature = "cluster")]
+    on_cluster: bool,
 }
 
 impl std::fmt::Debug for Prepared {
@@ -71,7 +73,7 @@ impl std::fmt::Debug for Prepared {
 
 /// A part of the cluster went away while it worked on a query. Another run can succeed.
 #[derive(Clone, Debug)]
-pub struct Lost(String);
+pub struct Lost(pub(crate) String);
 
 impl std::fmt::Display for Lost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -93,7 +95,13 @@ impl Query {
         for parts in &parts {
             parts.register(&context)?;
         }
-        Ok(Prepared { context, statement, parts })
+        Ok(Prepared {
+            context,
+            statement,
+            parts,
+            #[cfg(feature = "cluster")]
+            on_cluster: self.scheduler.is_some(),
+        })
     }
 
     #[cfg(feature = "cluster")]
@@ -118,9 +126,49 @@ impl Prepared {
     }
 
     /// Runs the query: calls `take` with each batch of rows. The first error of either ends it.
-    pub /// An error of the engine with its place: the part that is damaged, or the row that a function refuses.
-fn failed(problem: &DataFusionError, parts: &[Parts]) -> anyhow::Error {
-    let line = error::line(problem);
+    pub async fn run(
+        &self,
+        take: &mut (dyn FnMut(&RecordBatch) -> Result<()> + Send),
+    ) -> Result<Counts> {
+        let failed = |problem: DataFusionError| self.failed(&problem);
+        let (mut stream, explains) = self.start().await.map_err(failed)?;
+        let mut counts = Counts { rows: 0, schema: stream.schema(), explains };
+        while let Some(batch) = stream.next().await {
+            let batch = batch.map_err(failed)?;
+            counts.rows += batch.num_rows() as u64;
+            take(&batch)?;
+        }
+        Ok(counts)
+    }
+
+    async fn start(&self) -> datafusion::common::Result<(SendableRecordBatchStream, bool)> {
+        let plan = self.context.state().statement_to_plan(self.statement.clone()).await?;
+        // Nothing but queries.
+        let only = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false);
+        only.with_allow_statements(false).verify_plan(&plan)?;
+        let explains = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        let stream = self.context.execute_logical_plan(plan).await?.execute_stream().await?;
+        Ok((stream, explains))
+    }
+
+    /// An error of the engine.
+    fn failed(&self, problem: &DataFusionError) -> anyhow::Error {
+        let line = error::line(problem);
+        // What the scheduler says of a job is its last word: it has tried again itself. Everything else that fails while
+        // a cluster works is a connection.
+        #[cfg(feature = "cluster")]
+        if self.on_cluster && matches!(problem.find_root(), DataFusionError::Execution(_)) {
+            return match line.strip_prefix("Job ") {
+                Some(verdict) => anyhow!("the cluster failed: job {verdict}"),
+                None => Lost(format!("lost a part of the cluster: {line}")).into(),
+            };
+        }
+        located(problem, line, &self.parts)
+    }
+}
+
+/// An error of the engine with its place: the part that is damaged, or the row that a function refuses.
+fn located(problem: &DataFusionError, line: String, parts: &[Parts]) -> anyhow::Error {
     let refused = error::refused(problem);
     let of_data = matches!(
         problem.find_root(),
@@ -147,7 +195,9 @@ fn failed(problem: &DataFusionError, parts: &[Parts]) -> anyhow::Error {
     let lists: Vec<&str> = parts.iter().flat_map(Parts::logits).collect();
     match problem.find_root() {
         // The answer to most calls with a wrong column.
-        DataFusionError::Plan(text) if text.contains("does not exist; call") && !lists.is_empty() => {
+        DataFusionError::Plan(text)
+            if text.contains("does not exist; call") && !lists.is_empty() =>
+        {
             anyhow!("{line}; lists of logits are {}", lists.join(", "))
         }
         _ => anyhow!(line),

@@ -58,7 +58,9 @@ fn open(reference: &TableReference) -> Result<Parts> {
     };
     let path = Path::new(&**table);
     if !shafer_data::is_pattern(path) && !path.exists() {
-        bail!("FROM '{table}': there is no such file or folder; write a path, as in FROM 'logits/*.parquet'");
+        bail!(
+            "FROM '{table}': there is no such file or folder; write a path, as in FROM 'logits/*.parquet'"
+        );
     }
     let files = shafer_data::table_files(path)?;
     let mut parts: Option<Parts> = None;
@@ -68,7 +70,8 @@ fn open(reference: &TableReference) -> Result<Parts> {
         if table_file.form() != TableForm::Parquet {
             bail!("{label}: is an Arrow file; a query reads Parquet files");
         }
-        let bytes = std::fs::metadata(&file).with_context(|| format!("{label}: cannot read"))?.len();
+        let bytes =
+            std::fs::metadata(&file).with_context(|| format!("{label}: cannot read"))?.len();
         let file = std::path::absolute(&file).with_context(|| format!("{label}: has no place"))?;
         let rows = table_file.rows() as u64;
         match &mut parts {
@@ -110,7 +113,8 @@ fn difference(part: &Schema, first: &Schema) -> Option<String> {
             Ok(_) => {}
         }
     }
-    let missing = first.fields().iter().find(|field| part.field_with_name(field.name()).is_err())?;
+    let missing =
+        first.fields().iter().find(|field| part.field_with_name(field.name()).is_err())?;
     Some(format!("misses the column {}", missing.name()))
 }
 
@@ -155,7 +159,10 @@ impl Parts {
             && let Ok(pattern) = glob::Pattern::new(pattern)
             && std::path::absolute(output).is_ok_and(|output| pattern.matches_path(&output))
         {
-            bail!("{label}: would be an input of the next run, as {} matches it; name another output", self.name);
+            bail!(
+                "{label}: would be an input of the next run, as {} matches it; name another output",
+                self.name
+            );
         }
         Ok(())
     }
@@ -181,7 +188,8 @@ impl Parts {
             let mut batches = table.batches(&columns)?;
             let mut first = 0;
             while let Some(batch) = batches.next()? {
-                if refused.is_some() && LogitLists::check_type(batch.column(0).data_type()).is_ok() {
+                if refused.is_some() && LogitLists::check_type(batch.column(0).data_type()).is_ok()
+                {
                     LogitLists::new(batch.column(0))
                         .and_then(|rows| rows.support_size(Method::EVIDENTIAL))
                         .map_err(|error| {

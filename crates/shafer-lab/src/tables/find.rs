@@ -132,7 +132,10 @@ mod tests {
         );
         // A file with such a name is a file.
         fs::write(at("in/[x].parquet"), "").unwrap();
-        assert!(!shafer_data::means_several(&at("in/[x].parquet")) && shafer_data::means_several(&at("in/*")));
+        assert!(
+            !shafer_data::means_several(&at("in/[x].parquet"))
+                && shafer_data::means_several(&at("in/*"))
+        );
     }
 
     #[test]
