@@ -46,7 +46,12 @@ pub(crate) fn line(error: &DataFusionError) -> String {
         | DataFusionError::ResourcesExhausted(text) => text.clone(),
         other => other.to_string(),
     };
-    // Without the backtrace that some messages end in.
+    // Without the backtrace that some messages end in, and what is said around the types that a function refuses.
     let text = text.split("\n\nbacktrace:").next().unwrap_or(&text);
+    let text = match text.split_once("coercion failed with: Error during planning: ") {
+        Some((_, ours)) => ours.split(" No function matches").next().unwrap_or(ours),
+        None => text,
+    };
+    let text = text.trim_end_matches('.');
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

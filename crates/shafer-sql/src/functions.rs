@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Scalar, StringArray, UInt64Array};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
-use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
+use datafusion::arrow::array::{Array as _, ArrayRef, AsArray as _, Scalar, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
+use datafusion::common::{DataFusionError, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -185,8 +185,10 @@ impl ScalarUDFImpl for Function {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let types: Vec<DataType> =
             args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
-        if let Some(given) = self.method_argument(types.len()) {
-            self.method(Some(args.scalar_arguments.get(given).copied().flatten()))?;
+        // What is not a literal yet can become one.
+        let given = self.method_argument(types.len());
+        if let Some(Some(literal)) = given.and_then(|given| args.scalar_arguments.get(given)) {
+            self.method(Some(Some(literal)))?;
         }
         Ok(Arc::new(Field::new(&self.name, self.return_type(&types)?, true)))
     }
@@ -309,11 +311,15 @@ impl Function {
                 let seeds = match seeds.as_primitive_opt::<Int64Type>() {
                     // Every integer is a seed, those below 0 too.
                     Some(signed) => signed.unary(|seed| seed as u64),
-                    None => UInt64Array::from(seeds.to_data()),
+                    None => seeds.as_primitive::<UInt64Type>().clone(),
                 };
                 Arc::new(lists.draw(method, &seeds)?)
             }
-            _ => return Err(exec_err_of(&self.name)),
+            // The types were checked.
+            _ => {
+                let problem = format!("{}: wrong arguments", self.name);
+                return Err(Failure::Other(DataFusionError::Internal(problem)));
+            }
         })
     }
 
@@ -324,14 +330,6 @@ impl Function {
             message: format!("{name}({column}): {external}"),
             column: column.to_owned(),
         }))
-    }
-}
-
-fn exec_err_of(name: &str) -> Failure {
-    let error: Result<()> = exec_err!("{name}: wrong arguments");
-    match error {
-        Err(error) => Failure::Other(error),
-        Ok(()) => Failure::Other(DataFusionError::Execution(name.to_owned())),
     }
 }
 

@@ -65,10 +65,12 @@ fn start(cli: &Cli) -> Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the threads")?;
+    // An executor tells its scheduler that it ends.
+    let asks = matches!(cli.command, Command::Query(_));
     let code = runtime.block_on(async {
         tokio::select! {
             done = run(cli, threads) => done.map(|()| ExitCode::SUCCESS),
-            interrupted = tokio::signal::ctrl_c() => {
+            interrupted = tokio::signal::ctrl_c(), if asks => {
                 interrupted.context("cannot listen for Ctrl-C")?;
                 let _ = writeln!(io::stderr(), "shafer-sql: interrupted; nothing was written");
                 Ok(ExitCode::from(INTERRUPTED))
