@@ -194,14 +194,12 @@ fn check_flat(schema: &SchemaRef) -> Result<()> {
 }
 
 fn cannot(label: &str, error: anyhow::Error) -> anyhow::Error {
-    // A closed pipe is told from other errors by its type.
-    match error.downcast::<io::Error>() {
-        Ok(error) => anyhow::Error::new(error).context(format!("{label}: cannot write")),
-        Err(error) => {
-            let text = error.to_string();
-            anyhow::anyhow!("{label}: cannot write: {text}")
-        }
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    // Told from other errors by its type.
+    if kinds.into_iter().any(|cause| cause.kind() == io::ErrorKind::BrokenPipe) {
+        return io::Error::from(io::ErrorKind::BrokenPipe).into();
     }
+    anyhow::anyhow!("{label}: cannot write: {error}")
 }
 
 /// The first rows, as text.
