@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use ballista::prelude::{SessionConfigExt as _, SessionContextExt as _};
+use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::registry::BallistaFunctionRegistry;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use ballista_scheduler::cluster::BallistaCluster;
-use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
+use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
 use datafusion::execution::registry::FunctionRegistry as _;
 use datafusion::execution::session_state::SessionState;
@@ -30,9 +31,11 @@ pub const PORT: u16 = 50050;
 const PARTITIONS: usize = 16;
 /// The largest message: a batch of rows.
 const MESSAGE: u32 = 256 << 20;
-/// Executors tell that they live every so many seconds, and count as dead after so many.
-const HEARTBEAT_SECONDS: u64 = 2;
+/// Executors ask for work, so that nobody has to reach the scheduler's idea of an address but they.
+const POLICY: TaskSchedulingPolicy = TaskSchedulingPolicy::PullStaged;
+/// They ask at least every 5 s, and count as dead if they have not for so many.
 const DEAD_AFTER_SECONDS: u64 = 20;
+const CHECK_EXECUTORS_SECONDS: u64 = 2;
 /// A query waits so long for an executor if none is left.
 const WAIT_FOR_EXECUTORS_SECONDS: u64 = 30;
 /// Connections: how often and how long each time.
@@ -115,9 +118,9 @@ impl Scheduler {
             bind_host: self.host.to_string(),
             bind_port: address.port(),
             external_host: self.host.to_string(),
-            task_distribution: TaskDistributionPolicy::RoundRobin,
+            scheduling_policy: POLICY,
             executor_timeout_seconds: DEAD_AFTER_SECONDS,
-            expire_dead_executor_interval_seconds: HEARTBEAT_SECONDS,
+            expire_dead_executor_interval_seconds: CHECK_EXECUTORS_SECONDS,
             no_executors_grace_period_seconds: WAIT_FOR_EXECUTORS_SECONDS,
             grpc_server_max_decoding_message_size: MESSAGE,
             grpc_server_max_encoding_message_size: MESSAGE,
@@ -169,19 +172,18 @@ impl Executor {
         };
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("{}: cannot create the folder", folder.display()))?;
-        let [port, grpc_port] = free_ports(self.host)?;
+        let port = free_port(self.host)?;
         let config = ExecutorProcessConfig {
             bind_host: self.host.to_string(),
             external_host: self.public_host.clone(),
             port,
-            grpc_port,
+            task_scheduling_policy: POLICY,
             scheduler_host: scheduler_host.to_owned(),
             scheduler_port: scheduler_port.parse().context("the scheduler has no port")?,
             vcores: self.threads,
             work_dir: Some(folder.display().to_string()),
             grpc_max_decoding_message_size: MESSAGE,
             grpc_max_encoding_message_size: MESSAGE,
-            executor_heartbeat_interval_seconds: HEARTBEAT_SECONDS,
             override_config_producer: Some(Arc::new(settings)),
             override_function_registry: Some(Arc::new(BallistaFunctionRegistry::from(&state(
                 settings(),
@@ -215,9 +217,9 @@ impl Executor {
     }
 }
 
-/// Ports that were free a moment ago: Ballista has to be told their numbers.
-fn free_ports(host: IpAddr) -> Result<[u16; 2]> {
-    let bind = || TcpListener::bind((host, 0)).with_context(|| format!("cannot listen at {host}"));
-    let [first, second] = [bind()?, bind()?];
-    Ok([first.local_addr()?.port(), second.local_addr()?.port()])
+/// A port that was free a moment ago: Ballista has to be told its number.
+fn free_port(host: IpAddr) -> Result<u16> {
+    let listener =
+        TcpListener::bind((host, 0)).with_context(|| format!("cannot listen at {host}"))?;
+    Ok(listener.local_addr()?.port())
 }

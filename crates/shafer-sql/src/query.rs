@@ -90,7 +90,10 @@ impl Query {
         let statement = parse(&context, &self.sql)?;
         let parts = tables::find(&context, &statement)?;
         if let Some(rows) = parts.iter().map(Parts::batch_rows).min() {
-            context.state_ref().write().config_mut().options_mut().execution.batch_size = rows;
+            let state = context.state_ref();
+            let mut state = state.write();
+            let options = state.config_mut().options_mut();
+            options.set("datafusion.execution.batch_size", &rows.to_string())?;
         }
         for parts in &parts {
             parts.register(&context)?;
@@ -165,6 +168,12 @@ impl Prepared {
         }
         located(problem, line, &self.parts)
     }
+}
+
+fn parse(context: &SessionContext, sql: &str) -> Result<Statement> {
+    let state = context.state();
+    let dialect = state.config().options().sql_parser.dialect;
+    state.sql_to_statement(sql, &dialect).map_err(|problem| anyhow!(error::line(&problem)))
 }
 
 /// An error of the engine with its place: the part that is damaged, or the row that a function refuses.

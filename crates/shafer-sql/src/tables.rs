@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::TableReference;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
@@ -219,9 +219,4 @@ fn real(path: &Path) -> PathBuf {
         Some(std::fs::canonicalize(existing).ok()?.join(rest))
     });
     existing.unwrap_or(path)
-}
-
-/// Whether a type holds other values, which text tables cannot.
-pub(crate) fn is_nested(kind: &DataType) -> bool {
-    kind.is_nested()
 }
