@@ -90,7 +90,7 @@ fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
     for path in found {
         let path = path.map_err(|e| {
             let place = label(e.path());
-            Error::io(&place, "read", e.into_error())
+            Error::io(&place, "read", e.into())
         })?;
         if path.is_file() {
             files.push(path);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use shafer_sql::{Counts, Format, Lost, Output, Prepared, Query};
+use shafer_sql::{Counts, Format, Lost, Output, Prepared};
 
 use crate::cli::{Cli, Command, QueryArguments};
 

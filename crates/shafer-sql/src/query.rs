@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
@@ -12,6 +12,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
 use futures::StreamExt as _;
 
 use crate::tables::{self, Parts};
@@ -146,7 +147,7 @@ impl Prepared {
 
     async fn start(&self) -> datafusion::common::Result<(SendableRecordBatchStream, bool)> {
         let plan = self.context.state().statement_to_plan(self.statement.clone()).await?;
-        // Nothing but queries.
+        // Nothing but queries, in an EXPLAIN too.
         let only = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false);
         only.with_allow_statements(false).verify_plan(&plan)?;
         let explains = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
@@ -170,10 +171,19 @@ impl Prepared {
     }
 }
 
+/// Parses a query, and nothing but a query.
 fn parse(context: &SessionContext, sql: &str) -> Result<Statement> {
     let state = context.state();
     let dialect = state.config().options().sql_parser.dialect;
-    state.sql_to_statement(sql, &dialect).map_err(|problem| anyhow!(error::line(&problem)))
+    let statement =
+        state.sql_to_statement(sql, &dialect).map_err(|problem| anyhow!(error::line(&problem)))?;
+    match &statement {
+        Statement::Explain(_) => Ok(statement),
+        Statement::Statement(inner) if matches!(**inner, ast::Statement::Query(_)) => Ok(statement),
+        _ => {
+            bail!("this is no query; write SELECT ... FROM 'path', and -o FILE to keep the result")
+        }
+    }
 }
 
 /// An error of the engine with its place: the part that is damaged, or the row that a function refuses.
