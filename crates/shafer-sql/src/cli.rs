@@ -133,10 +133,15 @@ impl QueryArguments {
         query
     }
 
+    /// Whether the query can run more than once.
+    #[cfg(feature = "cluster")]
     pub(crate) fn on_cluster(&self) -> bool {
-        #[cfg(feature = "cluster")]
-        return self.scheduler.is_some();
-        #[cfg(not(feature = "cluster"))]
+        self.scheduler.is_some()
+    }
+
+    #[cfg(not(feature = "cluster"))]
+    #[allow(clippy::unused_self, reason = "there is a cluster with the feature")]
+    pub(crate) fn on_cluster(&self) -> bool {
         false
     }
 

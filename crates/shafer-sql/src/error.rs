@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::common::{Column, DataFusionError, SchemaError};
 
 /// A row that a function refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) fn line(error: &DataFusionError) -> String {
     let text = match error.find_root() {
         DataFusionError::SchemaError(problem, _) => match &**problem {
             SchemaError::FieldNotFound { field, valid_fields } => {
-                let known: Vec<&str> = valid_fields.iter().map(|field| field.name()).collect();
+                let known: Vec<&str> = valid_fields.iter().map(Column::name).collect();
                 format!("there is no column {}; there are {}", field.name(), known.join(", "))
             }
             other => other.to_string(),

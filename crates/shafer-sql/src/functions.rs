@@ -172,7 +172,7 @@ impl ScalarUDFImpl for Function {
         let Some(logits) = given.first() else { return plan_err!("{} without logits", self.name) };
         Ok(match self.kind {
             Kind::Named(_) | Kind::Sparsify => {
-                shafer_arrow::sparse_type(logits).map_err(|error| self.failed(None, error))?
+                shafer_arrow::sparse_type(logits).map_err(|error| self.failed(None, &error))?
             }
             Kind::SparsifyDense => logits.clone(),
             Kind::SupportSize | Kind::Draw => DataType::Int32,
@@ -188,7 +188,7 @@ impl ScalarUDFImpl for Function {
         // What is not a literal yet can become one.
         let given = self.method_argument(types.len());
         if let Some(Some(literal)) = given.and_then(|given| args.scalar_arguments.get(given)) {
-            self.method(Some(Some(literal)))?;
+            self.method(Argument::Constant(literal))?;
         }
         Ok(Arc::new(Field::new(&self.name, self.return_type(&types)?, true)))
     }
@@ -197,9 +197,9 @@ impl ScalarUDFImpl for Function {
         let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
         let method = match self.method_argument(args.args.len()).map(|given| &args.args[given]) {
-            None => self.method(None)?,
-            Some(ColumnarValue::Scalar(value)) => self.method(Some(Some(value)))?,
-            Some(ColumnarValue::Array(_)) => self.method(Some(None))?,
+            None => self.method(Argument::None)?,
+            Some(ColumnarValue::Scalar(value)) => self.method(Argument::Constant(value))?,
+            Some(ColumnarValue::Array(_)) => self.method(Argument::Column)?,
         };
         let Some(method) = method else {
             // A null for a method or a parameter.
@@ -210,7 +210,7 @@ impl ScalarUDFImpl for Function {
         let result =
             self.compute(&logits, method, &args.args[1..], rows).map_err(
                 |failure| match failure {
-                    Failure::Rows(error) => self.failed(column, error),
+                    Failure::Rows(error) => self.failed(column, &error),
                     Failure::Other(error) => error,
                 },
             )?;
@@ -223,6 +223,14 @@ impl ScalarUDFImpl for Function {
     fn is_strict(&self) -> bool {
         true
     }
+}
+
+/// What a function was given for its method or the parameter of it.
+#[derive(Clone, Copy)]
+enum Argument<'a> {
+    None,
+    Constant(&'a ScalarValue),
+    Column,
 }
 
 /// Why a function failed.
@@ -255,14 +263,14 @@ impl Function {
         }
     }
 
-    /// The method, from the argument that says it; `Some(None)` is one that is not constant. `None` if it is null.
-    fn method(&self, argument: Option<Option<&ScalarValue>>) -> Result<Option<Method>> {
+    /// The method, from the argument that says it. `None` if that is null.
+    fn method(&self, argument: Argument<'_>) -> Result<Option<Method>> {
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", self.name);
         let argument = match argument {
-            None => None,
-            Some(Some(value)) if value.is_null() => return Ok(None),
-            Some(Some(value)) => Some(value),
-            Some(None) => {
+            Argument::None => None,
+            Argument::Constant(value) if value.is_null() => return Ok(None),
+            Argument::Constant(value) => Some(value),
+            Argument::Column => {
                 let what = if matches!(self.kind, Kind::Named(_)) { "parameter" } else { "method" };
                 return plan_err!("{}", fail(&format!("the {what} must be a constant")));
             }
@@ -323,7 +331,7 @@ impl Function {
         })
     }
 
-    fn failed(&self, column: Option<&str>, error: shafer_arrow::Error) -> DataFusionError {
+    fn failed(&self, column: Option<&str>, error: &shafer_arrow::Error) -> DataFusionError {
         let column = column.unwrap_or("logits");
         let (name, external) = (&self.name, format!("{error}"));
         DataFusionError::External(Box::new(crate::RowError {

@@ -64,6 +64,7 @@ impl Write for Sink {
 }
 
 /// An output that has seen its first batch.
+#[allow(clippy::large_enum_variant, reason = "there is one of them")]
 enum Writer {
     Table(Shown, Sink),
     Json(JsonWriter<Sink, JsonArray>),
@@ -117,7 +118,7 @@ impl Output {
             Writer::Csv(writer) => writer.write(batch).map_err(Into::into),
             Writer::Parquet(writer) => writer.write(batch).map_err(Into::into),
         };
-        done.map_err(|error| cannot(&label, error))
+        done.map_err(|error| cannot(&label, &error))
     }
 
     /// Ends the output. `explains` shows cells in full.
@@ -139,14 +140,14 @@ impl Output {
             Writer::Csv(writer) => Ok(writer.into_inner()),
             Writer::Parquet(writer) => writer.into_inner().map_err(Into::into),
         };
-        match sink.map_err(|error: anyhow::Error| cannot(&label, error))? {
-            Sink::Standard(mut out) => out.flush().map_err(|error| cannot(&label, error.into())),
+        match sink.map_err(|error: anyhow::Error| cannot(&label, &error))? {
+            Sink::Standard(mut out) => out.flush().map_err(|error| cannot(&label, &error.into())),
             Sink::File(file) => Ok(file.commit()?),
             Sink::Later(mut file) => file
                 .rewind()
                 .and_then(|()| io::copy(&mut file, &mut io::stdout().lock()))
                 .and_then(|_| io::stdout().flush())
-                .map_err(|error| cannot(&label, error.into())),
+                .map_err(|error| cannot(&label, &error.into())),
         }
     }
 
@@ -193,7 +194,7 @@ fn check_flat(schema: &SchemaRef) -> Result<()> {
     }
 }
 
-fn cannot(label: &str, error: anyhow::Error) -> anyhow::Error {
+fn cannot(label: &str, error: &anyhow::Error) -> anyhow::Error {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     // Told from other errors by its type.
     if kinds.into_iter().any(|cause| cause.kind() == io::ErrorKind::BrokenPipe) {

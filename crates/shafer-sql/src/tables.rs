@@ -46,7 +46,7 @@ pub(crate) fn find(context: &SessionContext, statement: &Statement) -> Result<Ve
         .into_iter()
         .filter(|reference| {
             // Tables of the engine itself.
-            !reference.schema().is_some_and(|schema| schema == "information_schema")
+            reference.schema().is_none_or(|schema| schema != "information_schema")
         })
         .map(|reference| open(&reference))
         .collect()

@@ -138,9 +138,11 @@ async fn every_method_as_in_the_core_to_the_bit() {
 
 #[tokio::test]
 async fn evidence_as_in_the_core() {
+    type Oracle<'a> = &'a dyn Fn(&[f64]) -> f64;
+
     let table = common::batch(0, 100, 8, false);
     let belief = |logits: &[f64]| Belief::from(Evidence::from_logits(logits).unwrap());
-    let checks: [(&str, &dyn Fn(&[f64]) -> f64); 4] = [
+    let checks: [(&str, Oracle<'_>); 4] = [
         ("ignorance(logits)", &|logits| belief(logits).ignorance()),
         ("conflict(logits)", &|logits| belief(logits).internal_conflict()),
         ("belief(logits, [0, 5])", &|logits| belief(logits).belief([0, 5]).unwrap()),

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
@@ -15,7 +15,7 @@ use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 
 /// No process of a test lives longer. A debug build on a busy machine needs a part of it.
-const DEADLINE: Duration = Duration::from_secs(240);
+const DEADLINE: Duration = Duration::from_mins(4);
 
 /// Logits of a row, the same everywhere: 3 times a sum of uniform numbers.
 pub fn logits(row: u64, classes: usize) -> Vec<f32> {
@@ -116,7 +116,7 @@ impl Running {
     pub fn line(&self) -> String {
         match self.out.recv_timeout(DEADLINE) {
             Ok(line) => line,
-            Err(_) => {
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 panic!("no line; standard error: {:?}", self.err.try_iter().collect::<Vec<_>>())
             }
         }
@@ -147,8 +147,7 @@ impl Running {
             std::thread::sleep(Duration::from_millis(20));
         };
         let all = |lines: &Receiver<String>| {
-            let lines: Vec<String> = lines.iter().collect();
-            lines.iter().map(|line| format!("{line}\n")).collect()
+            lines.iter().fold(String::new(), |text, line| text + &line + "\n")
         };
         Done { code, out: all(&self.out), err: all(&self.err) }
     }
