@@ -228,7 +228,7 @@ impl Shown {
 
     fn text(&self, whole: bool) -> String {
         let mut table = Table::new();
-        table.load_preset(comfy_table::presets::UTF8_BORDERS_ONLY);
+        table.load_style(comfy_table::presets::UTF8_BORDERS_ONLY);
         table.set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(&self.header);
         let cut = |cell: &String| match cell.char_indices().nth(SHOWN_CELL) {
