@@ -8,7 +8,8 @@
 //! - Models: [`heads`] lists the tensors that can be the last linear layer, and [`load_head`] loads one. A
 //!   [`HeadRequest`] specifies the layout that the file leaves open.
 //! - Data sets: [`dataset`] finds, verifies and reads them.
-//! - Tables: [`Table`] reads any columns of Parquet and Arrow files, and [`TableCopy`] writes such files.
+//! - Tables: [`Table`] reads any columns of Parquet and Arrow files, and [`TableCopy`] writes such files. [`table_files`]
+//!   finds the parts of one.
 //! - Writing: [`create`] returns a [`RowWriter`] for dense or [`SparseRows`].
 
 mod array;
@@ -18,6 +19,7 @@ pub mod dataset;
 mod delimiter;
 mod entry;
 mod error;
+mod find;
 mod fortran;
 mod gunzip;
 mod lines;
@@ -41,6 +43,7 @@ pub use atomic::AtomicFile;
 pub use columns::{Table, TableBatches, TableForm};
 pub use delimiter::Delimiter;
 pub use error::{Error, Result};
+pub use find::{has_wildcard, is_pattern, is_table, means_several, table_files};
 pub use location::Location;
 pub use mask::{MaskReader, open_mask};
 pub use model::{

@@ -44,6 +44,7 @@ Examples:
   shafer explain logits.npy --row 7              one row: evidence, belief and dropped classes
   shafer compare logits.npy --html report.html   all methods side by side
   shafer audit logits.npy --labels y.npy         how often the true class is dropped
+  shafer query --help                            SQL over tables of logits
   shafer predict street.txt                      where the pedestrians of a scene go
   shafer data fetch mnist                        fetch a data set for the experiments";
 
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     Calibrate(Calibrate),
     Audit(Audit),
     Heads(Heads),
+    Query(Query),
     Data(Data),
     Reproduce(Reproduce),
     Predict(Predict),
@@ -63,6 +65,17 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Print the manual page
     Man,
+}
+
+/// Answer a query in SQL over Parquet files, with the program shafer-sql
+///
+/// It is installed by `cargo install --path crates/shafer-sql`.
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Query {
+    /// The query and its options
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "SQL")]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// The source of the logits.

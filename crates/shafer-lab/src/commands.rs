@@ -34,7 +34,7 @@ use crate::terminal::Colours;
 use crate::words::counted;
 use crate::{
     calibrate, columns, compare, data, demo, experiments, interrupt, memory, output, predict,
-    sparsify, tables, terminal,
+    query, sparsify, tables, terminal,
 };
 
 /// Runs the command.
@@ -49,6 +49,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Command::Calibrate(arguments) => run_calibrate(cli, arguments),
         Command::Audit(arguments) => run_audit(cli, arguments),
         Command::Heads(arguments) => run_heads(cli, arguments),
+        Command::Query(arguments) => query::run(cli, &arguments.arguments),
         Command::Data(arguments) => data::run(cli, arguments),
         Command::Reproduce(arguments) => run_reproduce(cli, arguments),
         Command::Predict(arguments) => run_predict(cli, arguments),
@@ -177,8 +178,8 @@ fn means_table(logits: &OsStr, arguments: &Sparsify) -> bool {
     column.is_some()
         || keep.is_some()
         || *dense
-        || tables::means_several(&path)
-        || to_folder && tables::is_table(&path)
+        || shafer_data::means_several(&path)
+        || to_folder && shafer_data::is_table(&path)
 }
 
 fn run_sparsify_table(cli: &Cli, logits: &OsStr, arguments: &Sparsify) -> Result<()> {
@@ -646,7 +647,7 @@ fn open(input: &Input, groups: &[usize]) -> Result<Rows> {
     let reader: Box<dyn ArrayReader> = match (&input.logits, &input.head, &input.features) {
         (Some(logits), ..) => {
             let at = Location::parse(logits);
-            let several = at.path.as_deref().is_some_and(tables::means_several);
+            let several = at.path.as_deref().is_some_and(shafer_data::means_several);
             let reader = if several {
                 let name = at.name.as_deref();
                 shafer_data::open_parts(&files(input)?, name, &input.table_options())?

@@ -25,6 +25,7 @@ mod output;
 mod page;
 mod predict;
 mod progress;
+mod query;
 mod sparsify;
 mod stream;
 mod summary;

@@ -1,12 +1,11 @@
 //! The parts of a table: the files of a folder or a pattern, and where each goes.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
-use shafer_data::Table;
+use anyhow::{Result, bail};
+use shafer_data::{has_wildcard, is_pattern};
 
 /// A part of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,11 +13,6 @@ pub(crate) struct Part {
     pub(crate) input: PathBuf,
     /// `None` without an output folder.
     pub(crate) output: Option<PathBuf>,
-}
-
-/// Whether a path is a folder or a pattern, which can mean several files.
-pub(crate) fn means_several(path: &Path) -> bool {
-    path.is_dir() || is_pattern(path)
 }
 
 /// Whether an output is meant to be a folder.
@@ -29,33 +23,17 @@ pub(crate) fn is_folder(output: &Path) -> bool {
         || bytes.ends_with(std::path::MAIN_SEPARATOR_STR.as_bytes())
 }
 
-/// A file whose name has such a character is a file.
-fn is_pattern(path: &Path) -> bool {
-    has_wildcard(path.as_os_str()) && !path.exists()
-}
-
-fn has_wildcard(name: &OsStr) -> bool {
-    name.as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte))
-}
-
 /// The files that an input means, in the order of their names, and their places in the output folder: the same
 /// below it as below the input folder, or as below the part of a pattern before its first wildcard.
 pub(crate) fn parts(input: &Path, output: Option<&Path>) -> Result<Vec<Part>> {
-    let (root, files) = if input.is_dir() {
-        let mut files = Vec::new();
-        walk(input, &mut files)?;
-        (input.to_owned(), files)
+    let files = shafer_data::table_files(input)?;
+    let root = if input.is_dir() {
+        input.to_owned()
     } else if is_pattern(input) {
-        (literal(input), matches(input)?)
+        literal(input)
     } else {
-        let root = input.parent().map(Path::to_owned).unwrap_or_default();
-        (root, vec![input.to_owned()])
+        input.parent().map(Path::to_owned).unwrap_or_default()
     };
-    if files.is_empty() {
-        let kinds = Table::EXTENSIONS.map(|ending| format!(".{ending}")).join(", ");
-        let what = if input.is_dir() { "no file in this folder" } else { "matches no file that" };
-        bail!("{}: {what} ends in {kinds}", input.display());
-    }
     let Some(folder) = output else {
         return Ok(files.into_iter().map(|input| Part { input, output: None }).collect());
     };
@@ -103,52 +81,6 @@ fn absolute(folder: &Path) -> Option<PathBuf> {
 fn literal(pattern: &Path) -> PathBuf {
     let fixed = pattern.components().take_while(|c| !has_wildcard(c.as_os_str()));
     fixed.collect()
-}
-
-fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
-    let label = pattern.display();
-    let text = pattern.to_str().with_context(|| format!("{label}: is not text in UTF-8"))?;
-    let found = glob::glob(text).map_err(|e| anyhow::anyhow!("{label}: {e}"))?;
-    let mut files = Vec::new();
-    for path in found {
-        let path = path
-            .map_err(|e| anyhow::anyhow!("{}: cannot read: {}", e.path().display(), e.error()))?;
-        // What a pattern names is taken whatever its name is, but for folders.
-        if path.is_file() {
-            files.push(path);
-        }
-    }
-    Ok(files)
-}
-
-/// The tables in a folder and the folders below it. As for all engines, what begins with a dot or an underscore is
-/// no part of the table.
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let cannot = || format!("{}: cannot read the folder", folder.display());
-    let mut entries = fs::read_dir(folder)
-        .with_context(cannot)?
-        .collect::<Result<Vec<_>, _>>()
-        .with_context(cannot)?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let path = entry.path();
-        if entry.file_name().as_encoded_bytes().first().is_some_and(|first| b"._".contains(first)) {
-            continue;
-        }
-        // A link to a folder could lead in a circle.
-        if entry.file_type().with_context(cannot)?.is_dir() {
-            walk(&path, files)?;
-        } else if path.is_file() && is_table(&path) {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// Whether a name is that of a table.
-pub(crate) fn is_table(path: &Path) -> bool {
-    let ends_in = |wanted: &&str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(wanted));
-    Table::EXTENSIONS.iter().any(ends_in)
 }
 
 #[cfg(test)]
@@ -200,7 +132,10 @@ mod tests {
         );
         // A file with such a name is a file.
         fs::write(at("in/[x].parquet"), "").unwrap();
-        assert!(!means_several(&at("in/[x].parquet")) && means_several(&at("in/*")));
+        assert!(
+            !shafer_data::means_several(&at("in/[x].parquet"))
+                && shafer_data::means_several(&at("in/*"))
+        );
     }
 
     #[test]

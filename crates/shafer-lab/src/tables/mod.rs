@@ -18,7 +18,7 @@ use serde::Serialize;
 use shafer::{Method, Threads};
 use shafer_data::{Location, Table};
 
-pub(crate) use self::find::{Part, is_folder, is_table, means_several, parts};
+pub(crate) use self::find::{Part, is_folder, parts};
 use self::part::{Counts, Failure, Plan};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
