@@ -1,7 +1,8 @@
 //! Two versions of the core in one process, in turns: `run` beside this file builds it.
 //!
 //! On one thread the time is processor time, which other programs disturb least. Otherwise it is elapsed
-//! time. Of each, the median over the rounds is printed, in nanoseconds per logit.
+//! time. Of each, the median over the rounds is printed, in nanoseconds per logit. Dense results are
+//! compared, too.
 
 mod new;
 mod old;
@@ -54,6 +55,13 @@ fn measure(rounds: usize, busy: bool, wanted: impl Fn(&str) -> bool) {
         for name in ["softmax", "evidential", "sparsemax", "entmax"].into_iter().filter(|name| wanted(name)) {
             for (form, threads) in [("dense", 1), ("csr", 1), ("dense", 2), ("csr", 2)] {
                 let dense = form == "dense";
+                if dense && threads == 1 {
+                    let mut other = out.clone();
+                    old::dense(name, &logits, classes, threads, &mut other);
+                    new::dense(name, &logits, classes, threads, &mut out);
+                    let differ = out.iter().zip(&other).filter(|(a, b)| a.to_bits() != b.to_bits());
+                    println!("{name}: {} of {} values differ", differ.count(), out.len());
+                }
                 // Beside a busy processor, elapsed time on one thread is what two are compared with.
                 let time = if threads == 1 && !busy { processor_time } else { elapsed_time };
                 let mut times = [const { Vec::new() }; 2];
