@@ -1,7 +1,8 @@
 //! Two versions of the core in one process, in turns: `run` beside this file builds it.
 //!
 //! On one thread the time is processor time, which other programs disturb least. Otherwise it is elapsed
-//! time. Of each, the median over the rounds is printed, in nanoseconds per logit.
+//! time. Of each, the median over the rounds is printed, in nanoseconds per logit. Dense results are
+//! compared, too.
 
 mod new;
 mod old;
@@ -46,14 +47,26 @@ fn main() {
 }
 
 fn measure(rounds: usize, busy: bool, wanted: impl Fn(&str) -> bool) {
-    println!("{:<12} {:<5} {:>7} {:>8} {:>8} {:>8}", "method", "form", "classes", "old", "new", "new/old");
+    println!(
+        "{:<12} {:<5} {:>7} {:>8} {:>8} {:>8}",
+        "method", "form", "classes", "old", "new", "new/old"
+    );
     for (rows, classes) in SHAPES {
         let logits = logits(rows * classes);
         let mut out = vec![0.0_f32; logits.len()];
         let (mut old_rows, mut new_rows) = (old::Rows::new(), new::Rows::new());
-        for name in ["softmax", "evidential", "sparsemax", "entmax"].into_iter().filter(|name| wanted(name)) {
+        for name in
+            ["softmax", "evidential", "sparsemax", "entmax"].into_iter().filter(|name| wanted(name))
+        {
             for (form, threads) in [("dense", 1), ("csr", 1), ("dense", 2), ("csr", 2)] {
                 let dense = form == "dense";
+                if dense && threads == 1 {
+                    let mut other = out.clone();
+                    old::dense(name, &logits, classes, threads, &mut other);
+                    new::dense(name, &logits, classes, threads, &mut out);
+                    let differ = out.iter().zip(&other).filter(|(a, b)| a.to_bits() != b.to_bits());
+                    println!("{name}: {} of {} values differ", differ.count(), out.len());
+                }
                 // Beside a busy processor, elapsed time on one thread is what two are compared with.
                 let time = if threads == 1 && !busy { processor_time } else { elapsed_time };
                 let mut times = [const { Vec::new() }; 2];
@@ -101,7 +114,8 @@ fn median(mut times: Vec<f64>) -> f64 {
 fn logits(n: usize) -> Vec<f32> {
     let mut state = 1_u64;
     let mut uniform = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f32 / (1 << 24) as f32
     };
     (0..n).map(|_| 3.0 * ((0..12).map(|_| uniform()).sum::<f32>() - 6.0)).collect()
