@@ -75,7 +75,7 @@ fn uniforms(given: Option<&[f64]>) -> impl FnMut() -> f64 + '_ {
 /// >>> calibration
 /// <Calibration: evidential, 4 classes, alpha 0.1, threshold 0.5, from 99 rows>
 /// >>> calibration.transform([3.0, 0.0, -0.4, -2.6]).round(3)
-/// array([0.925, 0.046, 0.031, 0.   ])
+/// array([0.923, 0.046, 0.031, 0.   ])
 #[pyclass(module = "shafer", frozen, eq)]
 #[derive(PartialEq)]
 pub(crate) struct Calibration(shafer::calibrate::Calibration);
