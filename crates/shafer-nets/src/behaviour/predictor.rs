@@ -13,8 +13,8 @@ use crate::{Error, Result};
 
 /// A trajectory predictor for pedestrians: the pedestrian Trajectron++ of the paper.
 ///
-/// [`encode`](Predictor::encode) gives the logits of the latent classes, which are the evidence.
-/// [`forecast`](Predictor::forecast) and [`sample`](Predictor::sample) decode the queried joint classes only; the cost
+/// `encode` gives the logits of the latent classes, which are the evidence.
+/// `forecast` and `sample` decode the queried joint classes only; the cost
 /// is proportional to their number.
 ///
 /// ```
