@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 import shafer
 
+# Warnings of Ray and Spark about themselves.
+pytestmark = pytest.mark.filterwarnings("default")
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PARTS, ROWS, CLASSES = 12, 2000, 64
 

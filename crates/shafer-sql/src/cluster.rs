@@ -83,11 +83,11 @@ async fn reach(scheduler: &str) -> Result<()> {
         if attempt > 0 {
             sleep(PAUSE).await;
         }
-        match timeout(CONNECT, TcpStream::connect((host, port))).await {
+        problem = match timeout(CONNECT, TcpStream::connect((host, port))).await {
             Ok(Ok(_)) => return Ok(()),
-            Ok(Err(error)) => problem = error.to_string(),
-            Err(_) => problem = "no answer".to_owned(),
-        }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer".to_owned(),
+        };
     }
     Err(anyhow!("no scheduler at {scheduler} ({problem}); start one with `shafer-sql scheduler`"))
 }
