@@ -36,7 +36,7 @@ type Step =
 /// The step that runs more than cargo.
 const PYTHON: Step = ("python", "the Python package: wheel, tests, examples, stubs", &[], &[]);
 
-/// The step that runs cargo several times: DataFusion and Ballista, without optimisation and debug information.
+/// The step that runs cargo several times: `DataFusion` and Ballista, without optimisation and debug information.
 const SQL: Step = ("sql", "the SQL functions, the query and the cluster", &[], &[]);
 
 const KERNEL_TESTS: &[&str] = &[
