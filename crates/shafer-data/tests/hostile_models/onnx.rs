@@ -118,6 +118,18 @@ fn hostile_graphs() {
         ),
         (
             "onnx",
+            "a factor without a value",
+            model(&[field(1, &[field(4, b"Gemm"), field(5, &field(1, b"alpha"))].concat())]),
+            "not an ONNX model: the alpha of a Gemm has no value",
+        ),
+        (
+            "onnx",
+            "an attribute that ends early",
+            model(&[field(1, &[field(4, b"Gemm"), field(5, &[0x0a, 9])].concat())]),
+            "not an ONNX model: a Gemm has a damaged attribute",
+        ),
+        (
+            "onnx",
             "a name that would be looked up for every output",
             model(&[node("Identity", &["x"], &"y".repeat(2000))]),
             "not an ONNX model: a value has a name of more than 1024 bytes",

@@ -41,8 +41,13 @@ impl Node {
                     let n = bytes.len();
                     return Err(format!("a {op_type} has an attribute of {n} bytes"));
                 }
-                // An invalid attribute is ignored.
-                let Ok(attribute) = NumberAttribute::decode(bytes) else { continue };
+                // A default in place of a damaged attribute would change the numbers.
+                let Ok(attribute) = NumberAttribute::decode(bytes) else {
+                    return Err(format!("a {op_type} has a damaged attribute"));
+                };
+                if matches!(&*attribute.name, "alpha" | "beta") && attribute.f.is_none() {
+                    return Err(format!("the {} of a {op_type} has no value", attribute.name));
+                }
                 let taken = |a: &NumberAttribute| a.name == attribute.name;
                 if ATTRIBUTES.contains(&&*attribute.name) && !attributes.iter().any(taken) {
                     attributes.push(attribute);
@@ -65,7 +70,7 @@ impl Node {
     }
 
     fn float(&self, name: &str) -> f32 {
-        self.attribute(name).map_or(1.0, |a| a.f)
+        self.attribute(name).and_then(|a| a.f).unwrap_or(1.0)
     }
 
     /// The name for messages. Names of nodes are optional, those of outputs are not.

@@ -25,8 +25,8 @@ pub(super) struct NodeProto {
 pub(super) struct NumberAttribute {
     #[prost(string, tag = "1")]
     pub(super) name: String,
-    #[prost(float, tag = "2")]
-    pub(super) f: f32,
+    #[prost(float, optional, tag = "2")]
+    pub(super) f: Option<f32>,
     #[prost(int64, tag = "3")]
     pub(super) i: i64,
     #[prost(int64, repeated, tag = "8")]
