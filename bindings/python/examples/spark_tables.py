@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import shafer
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, IntegerType, StructType
 
 
 def sparsify(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -29,7 +29,7 @@ def main(source: str, target: str) -> None:
     rows = spark.read.parquet(source)
     kind = rows.schema["logits"].dataType
     columns = StructType([field for field in rows.schema if field.name != "logits"])
-    columns = columns.add("class", "array<int>").add("p", kind)
+    columns = columns.add("class", ArrayType(IntegerType())).add("p", kind)
     rows.mapInArrow(sparsify, columns).write.mode("overwrite").parquet(target)
 
 

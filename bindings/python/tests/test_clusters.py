@@ -1,6 +1,7 @@
 """The examples for Ray and Spark, against the functions on one machine. Without ray or pyspark they are skipped."""
 
 import importlib.util
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,9 @@ def test_ray_loses_a_node(logits: Path, tmp_path: Path) -> None:
     check(logits, tmp_path / "sparse")
 
 
-def test_spark(logits: Path, tmp_path: Path) -> None:
+def test_spark(logits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs.module("pyspark", "pyspark")
+    # Otherwise workers are the first python3 of the path.
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     example("spark_tables").main(str(logits), str(tmp_path / "sparse"))
     check(logits, tmp_path / "sparse")
