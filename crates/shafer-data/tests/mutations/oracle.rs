@@ -157,11 +157,14 @@ pub(crate) fn safetensors(bytes: &[u8], found: &Numbers) -> bool {
     read().is_some_and(|tensors| among(&tensors, &[1.0], found))
 }
 
-/// Splits at any common delimiter.
+/// Splits at any common delimiter. Lines that begin with `#` are comments, as for `numpy.loadtxt`.
 pub(crate) fn csv(bytes: &[u8], found: &Numbers) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let lines = || text.split(['\n', '\r']).filter(|line| !line.is_empty());
+    let lines = || {
+        text.split(['\n', '\r'])
+            .filter(|line| !line.is_empty() && !line.trim_start().starts_with('#'))
+    };
     let number = |field: &str| field.trim().trim_matches('"').trim().parse::<f64>().ok();
     [',', ';', '\t', ' '].into_iter().any(|separator| {
         let named =
