@@ -145,7 +145,7 @@ fn support_size<F: Float>(row: &[F], kept: Kept<F>, loops: impl Loops<F>) -> u32
 }
 
 /// Writes the distribution of a row, and prefetches `next`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn write_dense<F: Float>(
     row: &[F],
     next: &[F],
@@ -170,7 +170,7 @@ fn write_dense<F: Float>(
 }
 
 /// Writes the kept classes of a row, and prefetches `next`. Returns their number.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn write_csr<F: Float>(
     row: &[F],
     next: &[F],

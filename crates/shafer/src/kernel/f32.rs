@@ -36,7 +36,7 @@ impl Float for f32 {
 struct Vectors<S>(S);
 
 impl<S: Simd> Loops<f32> for Vectors<S> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn scan<const SUM: bool>(self, row: &[f32]) -> Scan<f32> {
         let (simd, lanes) = (self.0, S::f32s::LEN);
         let mut max = [S::f32s::simd_from(simd, f32::NEG_INFINITY); 4];
@@ -73,7 +73,7 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         Scan { max, sum: sum.into(), finite: sum.is_finite() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn weight_above(self, keys: &[f32], weights: &[f32], threshold: f32) -> Above {
         let (simd, lanes) = (self.0, S::f32s::LEN);
         let bound = S::f32s::simd_from(simd, threshold);
@@ -105,7 +105,7 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         f32::floor_from(sum.rounded() / count as f64)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn exp_above(self, row: &[f32], out: &mut [f32], cut: Cut<f32>, rate: Rate) -> f64 {
         if rate.is_plain(cut.max) {
             exp_above::<S, Plain<S>>(self.0, row, out, cut, rate)
@@ -114,7 +114,7 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pack(
         self,
         row: &[f32],
@@ -126,7 +126,7 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         pack::pack::<S, Plain<S>, false>(self.0, row, cut, Rate::new(1.0), staging, entries).0
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pack_exp(
         self,
         row: &[f32],
@@ -142,7 +142,7 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn scale(self, values: &mut [f32], factor: f64, next: &[f32]) {
         let lanes = S::f32s::LEN;
         let factor = factor as f32;
@@ -158,7 +158,7 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn tile(self, rows: ShortRows<'_, f32>, output: &mut Output<'_, f32>) -> Option<usize> {
         match output {
             Output::Dense { out, sizes } => tile::dense(self.0, rows, out, sizes),
@@ -167,7 +167,7 @@ impl<S: Simd> Loops<f32> for Vectors<S> {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn exp_above<S: Simd, T: Term<S>>(
     simd: S,
     row: &[f32],

@@ -53,6 +53,10 @@ pub trait Task<F: Float> {
     /// the instruction set of the task. Closures with vectors in them are passed as arguments with
     /// `#[inline(always)]`, and never to `array::map` or iterator adapters: these are compiled
     /// without the instruction set, and each operation on vectors becomes a call.
+    ///
+    /// With debug assertions, the larger functions are left to the compiler: without optimisation,
+    /// all temporaries of one function have their own places on the stack, which took 4 MB where a
+    /// thread has 2.
     fn run(self, loops: impl Loops<F>) -> Self::Output;
 }
 

@@ -206,7 +206,7 @@ pub(super) fn tiles<S: Simd>(
 }
 
 /// From `packed[row * classes + class]` to `tile[class * lanes + row]`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Values) {
     let lanes = S::f32s::LEN;
     let mut square = [S::f32s::simd_from(simd, 0.0); MAX_LANES];
@@ -225,7 +225,7 @@ fn to_lanes<S: Simd>(simd: S, packed: &[f32], classes: usize, tile: &mut Values)
 }
 
 /// To `packed[row * stride + class]` from `tile[class * lanes + row]`, each lane times its factor.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn to_rows<S: Simd>(
     simd: S,
     tile: &Values,
@@ -265,7 +265,7 @@ fn transpose<S: Simd, V: SimdBase<S>>(square: &mut [V; MAX_LANES]) {
 
 /// Transforms one tile in place, `tile[class * lanes + lane]`, up to a factor. Returns the vacuous lanes as
 /// bits, and factors and kept classes.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn lanewise<S: Simd>(
     simd: S,
     rule: TileRule,
@@ -347,7 +347,7 @@ fn lanewise<S: Simd>(
 }
 
 /// Mean and number of the values above the threshold, in each lane.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn mean_above<S: Simd>(simd: S, tile: &[f32], threshold: S::f32s) -> ([S::f64s; 2], S::f32s) {
     let (zero, one) = (S::f32s::simd_from(simd, 0.0), S::f32s::simd_from(simd, 1.0));
     let mut sum = [S::f64s::simd_from(simd, 0.0); 2];
@@ -365,7 +365,7 @@ fn mean_above<S: Simd>(simd: S, tile: &[f32], threshold: S::f32s) -> ([S::f64s; 
 }
 
 /// The exponentials of what lies above the threshold, in each lane.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn exp_above<S: Simd>(
     simd: S,
     term: impl Term<S>,
@@ -392,7 +392,7 @@ fn exp_above<S: Simd>(
 }
 
 /// The standard deviation of each lane over the logits that are not masked.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn deviations<S: Simd>(simd: S, tile: &[f32]) -> [S::f64s; 2] {
     let lowest = S::f64s::simd_from(simd, f64::NEG_INFINITY);
     let (zero, one) = (S::f64s::simd_from(simd, 0.0), S::f64s::simd_from(simd, 1.0));

@@ -73,7 +73,7 @@ pub(super) fn csr(
 fearless_simd::kernel!(
     /// Writes `tile[class * 16 + row] * scale[row]` where bit `class` of `kept[row]` is set, and these classes, row by
     /// row; returns their number. A row has `most` classes. The slices need room for all and a vector more.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pick(
         avx512: Avx512,
         tile: &Values,

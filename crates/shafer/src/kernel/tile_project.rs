@@ -16,7 +16,7 @@ pub(crate) struct Projection {
 }
 
 /// Replaces the logits of a tile by probabilities; returns the kept classes as bits.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn solve<S: Simd>(
     simd: S,
     Projection { slope, squared }: Projection,
@@ -71,7 +71,7 @@ fn probability<S: Simd>(simd: S, u: S::f64s, squared: bool) -> S::f64s {
 }
 
 /// `tau` with `sum max(0, y - tau) = 1`, by Michelot's method.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn solve_linear<S: Simd>(simd: S, y: &[[S::f64s; 2]], half: usize) -> S::f64s {
     let splat = |value: f64| S::f64s::simd_from(simd, value);
     let (zero, one) = (splat(0.0), splat(1.0));
@@ -96,7 +96,7 @@ fn solve_linear<S: Simd>(simd: S, y: &[[S::f64s; 2]], half: usize) -> S::f64s {
 }
 
 /// `tau` with `sum max(0, y - tau)^2 = 1`, by Newton's method inside a bracket.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn solve_squared<S: Simd>(simd: S, y: &[[S::f64s; 2]], half: usize) -> S::f64s {
     let splat = |value: f64| S::f64s::simd_from(simd, value);
     let (zero, one) = (splat(0.0), splat(1.0));

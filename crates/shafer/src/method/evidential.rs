@@ -45,7 +45,7 @@ impl Method {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn select<F: Float>(
     rounds: usize,
     row: &[F],

@@ -39,7 +39,7 @@ pub(super) fn distance(w: f64, rate: Rate) -> f64 {
     (w / rate.exact()).clamp(f64::MIN, f64::MAX)
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn select<F: Float>(
     w: f64,
     row: &[F],

@@ -28,7 +28,7 @@ pub(super) fn distance(p: f64, rate: Rate) -> f64 {
     -p.ln() / rate.exact()
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn select<F: Float>(
     p: f64,
     row: &[F],

@@ -27,7 +27,7 @@ impl Method {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn select<F: Float>(
     p: f64,
     row: &[F],

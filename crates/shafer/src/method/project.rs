@@ -63,7 +63,7 @@ impl Projection {
         ((self.alpha - 1.0) * gain * rate.exact()).min(f64::MAX)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn select<F: Float>(
         self,
         row: &[F],

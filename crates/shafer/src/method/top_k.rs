@@ -29,7 +29,7 @@ impl Method {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn select<F: Float>(
     k: usize,
     row: &[F],

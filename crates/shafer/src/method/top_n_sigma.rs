@@ -31,7 +31,7 @@ impl Method {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn select<F: Float>(n: f64, row: &[F], loops: impl Loops<F>) -> Result<Selection<F>> {
     let (max, unmasked) = checked_sum(row, loops)?;
     let count = unmasked.count as f64;

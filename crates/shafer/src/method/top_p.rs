@@ -30,7 +30,7 @@ impl Method {
 /// Sorting this many is faster than reading the row once more.
 const FEW: usize = 64;
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn select<F: Float>(
     p: f64,
     row: &[F],
