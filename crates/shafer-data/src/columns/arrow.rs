@@ -34,6 +34,9 @@ const ALIGNED_SCHEMA: u64 = 64;
 /// The longest message: enough for a batch of a million columns.
 const LONGEST_MESSAGE: u64 = 1 << 28;
 
+/// The most bytes that a byte of zstd can become: a block of 128 KiB, which has a header of three bytes, repeats one.
+const MOST_FROM_ZSTD: u64 = (128 << 10) / 4;
+
 /// The most bytes of a batch after decompression. A batch without compression can be as long as its file.
 const LARGEST_BATCH: u64 = 4 << 30;
 
@@ -423,15 +426,17 @@ fn check_buffers(label: &str, batch: Header<'_>, body: &[u8]) -> Result<()> {
                 format!("has a batch of more than the {LARGEST_BATCH} bytes that are supported");
             return Err(Error::format(label, problem, "write it in smaller batches"));
         }
-        // The library decompresses this method to the end, however long it is. So it runs twice.
-        if compression.codec() == CompressionType::LZ4_FRAME {
+        // The library allocates what is claimed.
+        let possible = if compression.codec() == CompressionType::LZ4_FRAME {
+            // It also decompresses this method to the end, however long that is. So it runs twice.
             let mut source = FrameDecoder::new(packed).take(length + 1);
-            // An error is the library's to report.
-            let found = std::io::copy(&mut source, &mut std::io::sink()).unwrap_or(0);
-            if found > length {
-                let problem = "has a buffer that decompresses to more than it claims";
-                return Err(damaged(label, problem));
-            }
+            std::io::copy(&mut source, &mut std::io::sink()).is_ok_and(|found| found == length)
+        } else {
+            length / MOST_FROM_ZSTD <= packed.len() as u64
+        };
+        if !possible {
+            let problem = "has a buffer that does not decompress to the length it claims";
+            return Err(damaged(label, problem));
         }
     }
     Ok(())

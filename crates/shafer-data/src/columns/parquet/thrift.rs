@@ -56,6 +56,13 @@ pub(super) fn check_footer(bytes: &[u8]) -> Parsed<()> {
     if schema.is_empty() {
         return Err("has no schema");
     }
+    // The library allocates the claimed numbers.
+    let claimed = schema.iter().try_fold(0_usize, |sum, &children: &i64| {
+        sum.checked_add(usize::try_from(children.max(0)).ok()?)
+    });
+    if claimed.is_none_or(|claimed| claimed >= schema.len()) {
+        return Err("has a schema that lacks columns");
+    }
     // The numbers of elements that are missing in each of the groups around the next one.
     let mut around = Vec::new();
     for children in schema {
