@@ -33,7 +33,8 @@ fn without_images(page: &str) -> String {
 }
 
 /// Results of other commands, which have no page.
-const NO_EXPERIMENTS: &[&str] = &["vqvae-sampler", "guarantee", "behaviour-calibration"];
+const NO_EXPERIMENTS: &[&str] =
+    &["vqvae-sampler", "guarantee", "behaviour-calibration", "behaviour-distance-calibration"];
 
 /// The runs behind the tables of the documents, as large as the paper's.
 #[test]
@@ -56,6 +57,6 @@ fn the_results_in_the_repository_are_drawn() {
     names.sort();
     let behaviour = ["behaviour", "behaviour-backward"];
     let images = ["fashion", "fashion-stable", "mnist", "notmnist"];
-    let codes = ["vqvae-cifar10", "vqvae-cifar10-live"];
+    let codes = ["vqvae-cifar10", "vqvae-cifar10-live", "vqvae-miniimagenet"];
     assert_eq!(names, [&behaviour[..], &images, &codes].concat());
 }
