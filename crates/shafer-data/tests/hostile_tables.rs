@@ -954,6 +954,21 @@ fn batches_that_lie() {
     }
 }
 
+/// A file that ends before the place where its first batch would be.
+#[test]
+fn a_directory_without_a_schema_before_it() {
+    let numbers: ArrayRef = Arc::new(Float32Array::from(vec![0.0; 0]));
+    let batch = RecordBatch::try_from_iter([("a", numbers)]).unwrap();
+    let bytes = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap().into_inner().unwrap();
+    let end = bytes.len() - 10;
+    let length = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize;
+    let short = [&bytes[..8], &bytes[end - length..]].concat();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.arrow");
+    fs::write(&path, short).unwrap();
+    assert_eq!(read_all(&path, None).unwrap(), 0);
+}
+
 /// Arrow has no times of 96 bits, and the library wraps around: the year 9999 would be 1816.
 #[test]
 fn times_of_96_bits() {

@@ -338,7 +338,7 @@ impl Messages {
     /// Whether there is a batch from an offset on, where a file with a directory has none. What else is there is not
     /// read.
     fn has_batch_from(&self, at: u64) -> bool {
-        let mut rest = Self { directory: None, at, ..self.clone() };
+        let mut rest = Self { directory: None, at: at.min(self.end), ..self.clone() };
         while let Ok(Some(envelope)) = rest.next() {
             let message = envelope.message(&self.label);
             if message.is_ok_and(|m| m.header_type() == MessageHeader::RecordBatch) {
