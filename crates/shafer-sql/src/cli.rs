@@ -145,7 +145,7 @@ impl QueryArguments {
         false
     }
 
-    /// The format that is asked for, or that of the output's name.
+    /// The format of the option, or else of the output's extension.
     pub(crate) fn format(&self, json: bool) -> Result<Format> {
         if let Some(format) = self.format {
             return Ok(match format {

@@ -27,16 +27,16 @@ use crate::{context, functions};
 /// The port of the scheduler.
 pub const PORT: u16 = 50050;
 
-/// Parts of the work, which executors take one after the other. More than processors, so that little is lost with one.
+/// Partitions of a stage. More than processors, so that little is lost with an executor.
 const PARTITIONS: usize = 16;
 /// The largest message: a batch of rows.
 const MESSAGE: u32 = 256 << 20;
-/// Executors ask for work, so that nobody has to reach the scheduler's idea of an address but they.
+/// Executors pull tasks: with push scheduling they would have to reach the scheduler's advertised address, which may be 0.0.0.0.
 const POLICY: TaskSchedulingPolicy = TaskSchedulingPolicy::PullStaged;
-/// They ask at least every 5 s, and count as dead if they have not for so many.
+/// The executor timeout. Executors poll at least every 5 s.
 const DEAD_AFTER_SECONDS: u64 = 20;
 const CHECK_EXECUTORS_SECONDS: u64 = 2;
-/// A query waits so long for an executor if none is left.
+/// How long a query waits for an executor if none is left.
 const WAIT_FOR_EXECUTORS_SECONDS: u64 = 30;
 /// Connections: how often and how long each time.
 const ATTEMPTS: usize = 5;

@@ -19,7 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Plans of long queries are deep, and walked by recursion.
 const STACK: usize = 16 << 20;
-/// A query on a cluster that lost a part of it runs again, so many times together.
+/// The most runs of a query whose results were lost with an executor.
 const RUNS: usize = 3;
 const PROGRESS_AFTER: Duration = Duration::from_secs(2);
 /// 128 + SIGINT, the exit code that shells use.
@@ -178,7 +178,7 @@ async fn once(
     Ok(counts)
 }
 
-/// A counter of rows, if somebody looks.
+/// A counter of rows, hidden if standard error is not a terminal.
 fn progress(quiet: bool) -> ProgressBar {
     if quiet || !io::stderr().is_terminal() {
         return ProgressBar::hidden();

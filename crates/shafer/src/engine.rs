@@ -22,7 +22,7 @@ use crate::threads::{Threads, lock, share, with_help};
 /// second-level cache together with its result.
 const BLOCK_LOGITS: usize = 1 << 15;
 
-/// Logits of a wave of blocks. It bounds the memory for what is buffered before it is put in place.
+/// Logits of a wave of blocks. It bounds the memory for buffered blocks.
 const WAVE_LOGITS: usize = 1 << 21;
 
 /// The number of rows of a block: a multiple of the lanes for rows that are tiled.

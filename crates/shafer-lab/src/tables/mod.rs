@@ -158,7 +158,7 @@ fn unfinished(mut failed: Vec<anyhow::Error>, done: usize, parts: usize) -> anyh
     )
 }
 
-/// What is known before the work.
+/// The state of the output before the run.
 struct Look {
     plan: Plan,
     /// The rows that are to be done.

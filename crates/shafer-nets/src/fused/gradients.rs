@@ -10,7 +10,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend};
 
 /// From the gradient with respect to the result, what the forward pass kept, and which inputs need a
-/// gradient: the gradients with respect to the inputs. Those that nobody needs may be missing.
+/// gradient: the gradients with respect to the inputs. Gradients that are not needed may be `None`.
 type Function<B, S, const N: usize> =
     fn(FloatTensor<B>, S, [bool; N]) -> [Option<FloatTensor<B>>; N];
 
